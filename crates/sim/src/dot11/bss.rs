@@ -5,6 +5,7 @@
 
 use super::agreement::Aggregate;
 use super::airtime::{MediumUse, Usage};
+use super::contenders::Contenders;
 use super::entry::Entry;
 use super::exchange::Timing;
 use super::idle_sense::IdleSense;
@@ -32,8 +33,8 @@ pub struct Bss {
     /// What has come of the aggregate on the air.
     pub(super) come: Aggregate,
     pub(super) interfaces: TiVec<InterfaceId, Interface>,
-    /// Interfaces that count down, in the order in which they began.
-    pub(super) members: Vec<InterfaceId>,
+    /// How far each is from its turn.
+    pub(super) contenders: Contenders,
     pub(super) plan: Option<Plan>,
     /// A beacon is due.
     pub(super) beacon_waits: bool,
@@ -55,10 +56,9 @@ impl Bss {
     pub fn new(settings: &CellSettings, stations: usize, seed: u64, name: &str) -> Self {
         let timing = Timing::new(settings);
         let cw_min = settings.cw_min.unwrap_or(settings.phy.cw_min());
-        let aifs = settings.aifs();
-        let of_station = Access { aifs: timing.aifs(aifs), cw_min, cw_max: settings.cw_max, txop: settings.txop };
+        let aifs = |index| if index == 0 { settings.ap_aifs } else { None }.unwrap_or(settings.aifs());
+        let of_station = Access { cw_min, cw_max: settings.cw_max, txop: settings.txop };
         let of_ap = Access {
-            aifs: timing.aifs(settings.ap_aifs.unwrap_or(aifs)),
             cw_min: settings.ap_cw_min.unwrap_or(cw_min),
             cw_max: settings.ap_cw_max.unwrap_or(settings.cw_max),
             txop: settings.ap_txop.unwrap_or(settings.txop),
@@ -83,7 +83,7 @@ impl Bss {
             hand_up: settings.hand_up,
             come: Aggregate::default(),
             interfaces: (0..=stations).map(interface).collect(),
-            members: Vec::new(),
+            contenders: Contenders::new(timing.slot, (0..=stations).map(|index| timing.aifs(aifs(index)))),
             plan: None,
             beacon_waits: false,
             power_save: settings
@@ -102,9 +102,10 @@ impl Bss {
 
     /// Gives a station contention parameters of its own; before the first packet.
     pub fn contend(&mut self, station: InterfaceId, edca: &Edca) {
-        let aifs = edca.aifs.map(|slots| self.timing.aifs(slots));
+        if let Some(slots) = edca.aifs {
+            self.contenders.set_aifs(station, self.timing.aifs(slots));
+        }
         let Interface { access, cw, .. } = &mut self.interfaces[station];
-        access.aifs = aifs.unwrap_or(access.aifs);
         access.cw_min = edca.cw_min.unwrap_or(access.cw_min);
         access.cw_max = edca.cw_max.unwrap_or(access.cw_max);
         access.txop = edca.txop.unwrap_or(access.txop);
@@ -205,10 +206,8 @@ impl Bss {
     fn end_beacon(&mut self, plan: Plan) {
         self.medium.beacons += 1;
         self.medium.busy += plan.end.saturating_since(plan.begin);
-        self.freeze(plan.begin);
-        self.idle_since = plan.end;
-        self.eifs_extra = Duration::ZERO;
-        self.resume();
+        self.freeze(plan.begin, plan.end, &[]);
+        (self.idle_since, self.eifs_extra) = (plan.end, Duration::ZERO);
         self.beacon_waits = false;
         let Some(power_save) = &mut self.power_save else { return };
         let announced = power_save.announce();
@@ -229,16 +228,15 @@ impl Bss {
     /// Ends an exchange or a collision; what the medium is reserved for then, if the exchange goes on.
     fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) -> Option<Plan> {
         self.medium.exchanges += 1;
-        self.medium.collisions += u64::from(self.winners.len() > 1);
         self.medium.busy += plan.end.saturating_since(plan.begin);
-        self.medium.contenders += self.freeze(plan.begin);
-        self.fit_windows(plan.begin);
-        self.idle_since = plan.end;
         let winners = std::mem::take(&mut self.winners);
         let is_collision = winners.len() > 1;
+        self.medium.collisions += u64::from(is_collision);
         // Who could not read a header does not know how long an ACK would take, and leaves room for the longest (EIFS).
-        self.eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
-        self.resume();
+        let eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
+        self.medium.contenders += self.freeze(plan.begin, plan.end + eifs_extra, &winners);
+        self.fit_windows(plan.begin);
+        (self.idle_since, self.eifs_extra) = (plan.end, eifs_extra);
         let mut next = None;
         for &index in &winners {
             let delay = if is_collision {
@@ -252,9 +250,7 @@ impl Bss {
                 Duration::ZERO
             };
             // Also after a success: a station counts down once more before its next frame, so that others get a turn.
-            let interface = &mut self.interfaces[index];
-            interface.draw_backoff();
-            interface.count_from = self.idle_since + interface.access.aifs.max(delay);
+            self.begin_backoff(index, delay);
         }
         self.winners = winners;
         next

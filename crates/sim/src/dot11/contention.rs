@@ -18,8 +18,7 @@ impl Bss {
     /// The medium is used from `begin` on: contention windows that follow that are set anew.
     pub(super) fn fit_windows(&mut self, begin: Instant) {
         let Some(sense) = &mut self.idle_sense else { return };
-        let aifs = self.interfaces.iter().map(|interface| interface.access.aifs).min().unwrap_or_default();
-        let counted_from = self.idle_since + self.eifs_extra + aifs;
+        let counted_from = self.idle_since + self.eifs_extra + self.contenders.least_aifs();
         let idle = begin.saturating_since(counted_from).as_nanos() / self.timing.slot.as_nanos();
         let Some(window) = sense.hear(idle) else { return };
         for interface in &mut self.interfaces {
@@ -27,12 +26,10 @@ impl Bss {
         }
     }
 
-    /// Everybody counts from when the medium is idle again.
-    pub(super) fn resume(&mut self) {
-        for member in &self.members {
-            let interface = &mut self.interfaces[*member];
-            interface.count_from = self.idle_since + self.eifs_extra + interface.access.aifs;
-        }
+    /// An interface has sent: it counts down once more, from AIFS or `delay` after the medium became idle.
+    pub(super) fn begin_backoff(&mut self, index: InterfaceId, delay: Duration) {
+        let from = self.idle_since + self.contenders.aifs(index).max(delay);
+        self.contenders.set_backoff(index, self.interfaces[index].draw_backoff(), from);
     }
 
     /// An interface that had nothing to send has a frame.
@@ -41,31 +38,26 @@ impl Bss {
         let (idle_since, slot) = (self.idle_since + self.eifs_extra, self.timing.slot);
         // What answers a frame that just ended was there before its ACK.
         let is_busy = is_in_use || now <= self.idle_since;
-        let interface = &mut self.interfaces[index];
-        let counts = interface.is_member
+        let counts = self.contenders.is_member(index)
             && match self.plan.filter(|_| is_in_use) {
                 Some(plan) if self.timing.is_edca() => {
-                    u64::from(interface.slots) > self.timing.counted(interface.count_from, plan.begin)
+                    let (from, slots) = self.contenders.backoff(index);
+                    u64::from(slots) > self.timing.counted(from, plan.begin)
                 }
                 Some(_) => true,
-                None => interface.due(slot) > now,
+                None => self.contenders.due(index) > now,
             };
         if !counts {
-            interface.slots = 0;
-            if is_busy {
-                interface.draw_backoff();
-            }
-            let first = idle_since + interface.access.aifs;
-            interface.count_from = match is_in_use {
+            let slots = if is_busy { self.interfaces[index].draw_backoff() } else { 0 };
+            let first = idle_since + self.contenders.aifs(index);
+            let from = match is_in_use {
                 true => Instant::MAX,
                 false if self.timing.is_edca() => next_boundary(now, first, slot),
                 false => now.max(first),
             };
+            self.contenders.set_backoff(index, slots, from);
         }
-        if !interface.is_member {
-            interface.is_member = true;
-            self.members.push(index);
-        }
+        self.contenders.join(index);
         if !is_in_use {
             self.consider(index);
         }
@@ -73,7 +65,7 @@ impl Bss {
 
     /// An interface may be the next to send.
     pub(super) fn consider(&mut self, index: InterfaceId) {
-        let due = self.interfaces[index].due(self.timing.slot);
+        let due = self.contenders.due(index);
         match self.plan {
             Some(plan) if due > plan.begin || plan.purpose == Purpose::Beacon => return,
             Some(plan) if due == plan.begin => self.winners.push(index),
@@ -94,21 +86,7 @@ impl Bss {
             self.plan = Some(Plan { begin, end: begin + air, purpose: Purpose::Beacon });
             return;
         }
-        let mut begin = Instant::MAX;
-        for member in &self.members {
-            let interface = &self.interfaces[*member];
-            if interface.head.is_none() {
-                continue;
-            }
-            let due = interface.due(self.timing.slot);
-            if due < begin {
-                begin = due;
-                self.winners.clear();
-            }
-            if due == begin {
-                self.winners.push(*member);
-            }
-        }
+        let begin = self.contenders.find_first(&mut self.winners);
         self.plan = None;
         if !self.winners.is_empty() {
             self.set_plan(begin);
@@ -135,33 +113,10 @@ impl Bss {
         frames.map(|frame| self.timing.opening(frame))
     }
 
-    /// The medium becomes busy at `begin`: slots that were idle until then are counted. Who has nothing to send and
-    /// nothing left to count stops. Returns how many have a frame to send.
-    pub(super) fn freeze(&mut self, begin: Instant) -> u64 {
-        // Nearly all count from the same time.
-        let (mut last, mut contenders) = ((Instant::MAX, 0), 0);
-        let (interfaces, winners, timing) = (&mut self.interfaces, &self.winners, &self.timing);
-        self.members.retain(|member| {
-            let interface = &mut interfaces[*member];
-            if interface.count_from != last.0 {
-                last = (interface.count_from, timing.counted(interface.count_from, begin));
-            }
-            let is_waiting = interface.head.is_some();
-            contenders += u64::from(is_waiting);
-            if is_waiting && (winners.contains(member) || interface.count_from == Instant::MAX) {
-                return true;
-            }
-            let counted = u32::try_from(last.1).unwrap_or(u32::MAX);
-            let is_first = interface.slots == 0;
-            interface.slots = interface.slots.saturating_sub(counted);
-            if is_waiting && is_first && !timing.is_edca() {
-                // It would have been sent without a backoff, and somebody was faster.
-                interface.draw_backoff();
-            }
-            interface.is_member = is_waiting || interface.slots > 0;
-            interface.is_member
-        });
-        contenders
+    /// The medium becomes busy at `begin`, when `winners` send, and everybody counts on from AIFS after `again`. Returns how
+    /// many have a frame to send.
+    pub(super) fn freeze(&mut self, begin: Instant, again: Instant, winners: &[InterfaceId]) -> u64 {
+        self.contenders.freeze([begin, again], winners, &self.timing, &mut self.interfaces)
     }
 }
 

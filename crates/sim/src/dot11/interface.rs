@@ -5,7 +5,7 @@ use super::airtime::{FrameKind, Usage};
 use super::entry::{Entry, Tracked};
 use super::riders::Riders;
 use crate::index::InterfaceId;
-use airtcp_core::{Backlog, Duration, Instant, Packet, Rng};
+use airtcp_core::{Backlog, Duration, Packet, Rng};
 use airtcp_link::loss::LossProcess;
 use airtcp_link::{LinkCounters, Queue, QueueLimit};
 use std::collections::VecDeque;
@@ -92,8 +92,6 @@ impl Frame {
 /// How an interface contends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Idle time before it may count down.
-    pub aifs: Duration,
     pub cw_min: u32,
     pub cw_max: u32,
     /// How long it may go on once it won the medium.
@@ -123,12 +121,6 @@ pub struct Interface {
     pub access: Access,
     /// Contention window.
     pub cw: u32,
-    /// Slots left to count.
-    pub slots: u32,
-    /// From when they count if the medium stays idle; [`Instant::MAX`] while the medium is busy.
-    pub count_from: Instant,
-    /// It counts down: for a frame, or after one.
-    pub is_member: bool,
     /// It asks the access point for what that kept while it slept.
     pub asks: bool,
     /// It receives frames and acknowledges none (AST-11).
@@ -160,9 +152,6 @@ impl Interface {
             head: None,
             access,
             cw: access.cw_min,
-            slots: 0,
-            count_from: Instant::MAX,
-            is_member: false,
             asks: false,
             is_silent: false,
             backoff,
@@ -245,18 +234,13 @@ impl Interface {
         Some(first)
     }
 
-    /// Begins a backoff; when its slots count from is for the medium to say.
-    pub fn draw_backoff(&mut self) {
-        self.slots = self.backoff.below(u64::from(self.cw) + 1) as u32;
+    /// The slots of a new backoff.
+    pub fn draw_backoff(&mut self) -> u32 {
+        self.backoff.below(u64::from(self.cw) + 1) as u32
     }
 
     /// A transmission failed: the window doubles.
     pub fn widen(&mut self) {
         self.cw = (self.cw * 2 + 1).min(self.access.cw_max);
-    }
-
-    /// When it sends if the medium stays idle until then.
-    pub fn due(&self, slot: Duration) -> Instant {
-        self.count_from.saturating_add(slot.saturating_mul(u64::from(self.slots)))
     }
 }

@@ -28,6 +28,7 @@ mod agreement;
 mod airtime;
 mod answer;
 mod bss;
+mod contenders;
 mod contention;
 mod entry;
 mod exchange;

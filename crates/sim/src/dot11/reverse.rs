@@ -48,7 +48,7 @@ impl Bss {
         self.medium.busy += plan.end.saturating_since(plan.begin);
         self.idle_since = plan.end;
         self.eifs_extra = Duration::ZERO;
-        self.resume();
+        self.contenders.resume(plan.end);
         self.conclude(from, plan, reports);
         // If it failed it contends.
         if let Some(frame) = &mut self.interfaces[from].head {

@@ -30,13 +30,15 @@ impl Bss {
         let interface = &mut self.interfaces[index];
         if poll.is_some() {
             interface.head = poll;
-            return true;
+        } else {
+            interface.head = match &interface.agreements {
+                None => interface.pop().map(|entry| self.timing.frame(entry)),
+                Some(agreements) => agreements.next().map(|(to, is_request)| self.timing.aggregate(to, is_request)),
+            };
         }
-        interface.head = match &interface.agreements {
-            None => interface.pop().map(|entry| self.timing.frame(entry)),
-            Some(agreements) => agreements.next().map(|(to, is_request)| self.timing.aggregate(to, is_request)),
-        };
-        interface.head.is_some()
+        let is_waiting = interface.head.is_some();
+        self.contenders.set_waiting(index, is_waiting);
+        is_waiting
     }
 
     /// A transmission that met others; from the end of the collision, when its sender counts slots at the earliest.
@@ -58,7 +60,7 @@ impl Bss {
         }
         // It sent, so it did not hear the others; it waits for an ACK from the end of its own frame, and with EDCA for AIFS after that.
         let missed = plan.begin + opening + self.timing.ack_timeout;
-        let aifs = if self.timing.is_edca() { self.interfaces[index].access.aifs } else { Duration::ZERO };
+        let aifs = if self.timing.is_edca() { self.contenders.aifs(index) } else { Duration::ZERO };
         (missed + aifs).saturating_since(plan.end)
     }
 

@@ -46,11 +46,9 @@ impl Bss {
         self.medium.busy += plan.end.saturating_since(plan.begin);
         self.idle_since = plan.end;
         self.eifs_extra = Duration::ZERO;
-        self.resume();
+        self.contenders.resume(plan.end);
         let next = self.conclude(from, plan, reports).and_then(|_| self.begin_further(from, until, plan.end));
-        let interface = &mut self.interfaces[from];
-        interface.draw_backoff();
-        interface.count_from = self.idle_since + interface.access.aifs;
+        self.begin_backoff(from, Duration::ZERO);
         next
     }
 }

@@ -1,0 +1,274 @@
+//! Who counts down, and how far each is from its turn.
+//!
+//! When much is sent, nearly all that contend wait for their turn and count the same idle slots. They are *in step*: what
+//! they count is added up once for all of them, and each has the sum at which its turn comes. So it costs little for each
+//! that there are many. The others are *apart*: who sent last, who came since, and who has nothing to send but slots left.
+
+use super::exchange::Timing;
+use super::interface::Interface;
+use crate::index::InterfaceId;
+use airtcp_core::{Duration, Instant};
+use typed_index_collections::{TiSlice, TiVec};
+
+/// Where an interface is in its backoff.
+#[derive(Clone, Copy, Debug)]
+struct Countdown {
+    /// From when slots count if the medium stays idle; [`Instant::MAX`] while the medium is busy.
+    from: Instant,
+    /// Idle time before it may count down.
+    aifs: Duration,
+    /// Slots left to count.
+    slots: u32,
+    /// It has a frame to send.
+    is_waiting: bool,
+    /// It counts down: for a frame, or after one.
+    is_member: bool,
+    /// Its place among those in step, whose `from` and `slots` are not kept here.
+    place: Option<u32>,
+    /// So many have begun to count down before.
+    order: u64,
+}
+
+/// One of those that are in step.
+#[derive(Clone, Copy, Debug)]
+struct InStep {
+    /// What will have been counted when its turn comes.
+    until: u64,
+    index: InterfaceId,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Contenders {
+    slot: Duration,
+    countdowns: TiVec<InterfaceId, Countdown>,
+    in_step: Vec<InStep>,
+    apart: Vec<InterfaceId>,
+    /// AIFS of those in step.
+    aifs: Duration,
+    /// From when they count.
+    from: Instant,
+    /// What they have counted.
+    counted: u64,
+    /// How often one has begun to count down.
+    begun: u64,
+}
+
+impl Contenders {
+    /// Interfaces with these AIFS, of which nobody has anything to send; those with the AIFS of the last may be in step.
+    pub fn new(slot: Duration, aifs: impl Iterator<Item = Duration>) -> Self {
+        let idle = |aifs| Countdown {
+            from: Instant::MAX,
+            aifs,
+            slots: 0,
+            is_waiting: false,
+            is_member: false,
+            place: None,
+            order: 0,
+        };
+        let countdowns: TiVec<InterfaceId, Countdown> = aifs.map(idle).collect();
+        Contenders {
+            slot,
+            aifs: countdowns.last().map_or(Duration::ZERO, |last| last.aifs),
+            countdowns,
+            in_step: Vec::new(),
+            apart: Vec::new(),
+            from: Instant::MAX,
+            counted: 0,
+            begun: 0,
+        }
+    }
+
+    /// Idle time before an interface may count down.
+    pub fn aifs(&self, index: InterfaceId) -> Duration {
+        self.countdowns[index].aifs
+    }
+
+    /// Sets it; before the first packet.
+    pub fn set_aifs(&mut self, index: InterfaceId, aifs: Duration) {
+        self.countdowns[index].aifs = aifs;
+    }
+
+    /// The shortest of them.
+    pub fn least_aifs(&self) -> Duration {
+        self.countdowns.iter().map(|countdown| countdown.aifs).min().unwrap_or_default()
+    }
+
+    /// Whether an interface has a frame to send, from now on.
+    pub fn set_waiting(&mut self, index: InterfaceId, is_waiting: bool) {
+        self.countdowns[index].is_waiting = is_waiting;
+        if !is_waiting {
+            self.leave_step(index);
+        }
+    }
+
+    /// From when an interface counts, and the slots that it has left.
+    pub fn backoff(&self, index: InterfaceId) -> (Instant, u32) {
+        let Countdown { from, slots, place, .. } = self.countdowns[index];
+        place.map_or((from, slots), |place| (self.from, self.left(self.in_step[place as usize].until)))
+    }
+
+    /// When an interface sends if the medium stays idle until then.
+    pub fn due(&self, index: InterfaceId) -> Instant {
+        let (from, slots) = self.backoff(index);
+        due(from, slots, self.slot)
+    }
+
+    /// Whether an interface counts down, for a frame or after one.
+    pub fn is_member(&self, index: InterfaceId) -> bool {
+        self.countdowns[index].is_member
+    }
+
+    /// An interface has so many slots to count, from `from` on.
+    pub fn set_backoff(&mut self, index: InterfaceId, slots: u32, from: Instant) {
+        self.leave_step(index);
+        let countdown = &mut self.countdowns[index];
+        (countdown.slots, countdown.from) = (slots, from);
+    }
+
+    /// An interface counts down, if it did not.
+    pub fn join(&mut self, index: InterfaceId) {
+        let countdown = &mut self.countdowns[index];
+        if !countdown.is_member {
+            countdown.is_member = true;
+            countdown.order = self.begun;
+            self.begun += 1;
+            self.apart.push(index);
+        }
+    }
+
+    /// Everybody counts from AIFS after `again`.
+    pub fn resume(&mut self, again: Instant) {
+        self.from = again + self.aifs;
+        for index in &self.apart {
+            let countdown = &mut self.countdowns[*index];
+            countdown.from = again + countdown.aifs;
+        }
+    }
+
+    /// Finds those whose turn comes first, in the order in which they began to count down, and when it does.
+    pub fn find_first(&self, first: &mut Vec<InterfaceId>) -> Instant {
+        first.clear();
+        let least = self.in_step.iter().map(|one| one.until).min();
+        let of_step = least.map_or(Instant::MAX, |until| due(self.from, self.left(until), self.slot));
+        let mut begin = of_step;
+        for index in &self.apart {
+            let Countdown { from, slots, is_waiting, .. } = self.countdowns[*index];
+            if !is_waiting {
+                continue;
+            }
+            let due = due(from, slots, self.slot);
+            if due < begin {
+                begin = due;
+                first.clear();
+            }
+            if due == begin {
+                first.push(*index);
+            }
+        }
+        if begin == of_step {
+            first.extend(self.in_step.iter().filter(|one| Some(one.until) == least).map(|one| one.index));
+        }
+        if first.len() > 1 {
+            first.sort_unstable_by_key(|index| self.countdowns[*index].order);
+        }
+        begin
+    }
+
+    /// The medium becomes busy at `begin`, when `winners` send: slots that were idle until then are counted, and the next
+    /// ones from AIFS after `again`. Who has nothing to send and nothing left to count stops. Returns how many have a frame
+    /// to send.
+    pub fn freeze(
+        &mut self,
+        [begin, again]: [Instant; 2],
+        winners: &[InterfaceId],
+        timing: &Timing,
+        interfaces: &mut TiSlice<InterfaceId, Interface>,
+    ) -> u64 {
+        winners.iter().for_each(|winner| self.leave_step(*winner));
+        let mut contenders = self.in_step.len() as u64;
+        self.count_in_step(begin, winners.is_empty(), timing, interfaces);
+        self.from = again + self.aifs;
+        let mut kept = 0;
+        for place in 0..self.apart.len() {
+            let index = self.apart[place];
+            let countdown = &mut self.countdowns[index];
+            contenders += u64::from(countdown.is_waiting);
+            let is_winner = winners.contains(&index);
+            if !is_winner {
+                countdown.count(begin, timing, &mut interfaces[index]);
+            }
+            countdown.from = again + countdown.aifs;
+            if countdown.is_waiting && countdown.aifs == self.aifs && !is_winner {
+                countdown.place = Some(self.in_step.len() as u32);
+                self.in_step.push(InStep { until: self.counted + u64::from(countdown.slots), index });
+            } else if countdown.is_member {
+                self.apart[kept] = index;
+                kept += 1;
+            }
+        }
+        self.apart.truncate(kept);
+        contenders
+    }
+
+    /// The same for those in step that do not send.
+    fn count_in_step(
+        &mut self,
+        begin: Instant,
+        is_beacon: bool,
+        timing: &Timing,
+        interfaces: &mut TiSlice<InterfaceId, Interface>,
+    ) {
+        let before = self.counted;
+        self.counted += timing.counted(self.from, begin);
+        // Else nobody has counted more than it had left, and who had nothing left sends.
+        if begin < self.from || is_beacon {
+            for one in &mut self.in_step {
+                let is_first = one.until <= before && !timing.is_edca();
+                // It would have been sent without a backoff, and somebody was faster.
+                let slots = if is_first { interfaces[one.index].draw_backoff() } else { 0 };
+                one.until = one.until.max(self.counted + u64::from(slots));
+            }
+        }
+    }
+
+    /// Has an interface be apart.
+    fn leave_step(&mut self, index: InterfaceId) {
+        let Some(place) = self.countdowns[index].place.take() else { return };
+        let one = self.in_step.swap_remove(place as usize);
+        let (from, slots) = (self.from, self.left(one.until));
+        let countdown = &mut self.countdowns[index];
+        (countdown.from, countdown.slots) = (from, slots);
+        self.apart.push(index);
+        if let Some(moved) = self.in_step.get(place as usize) {
+            self.countdowns[moved.index].place = Some(place);
+        }
+    }
+
+    /// Slots that one of those in step has left.
+    fn left(&self, until: u64) -> u32 {
+        until.saturating_sub(self.counted) as u32
+    }
+}
+
+impl Countdown {
+    /// Counts what was idle until `begin`, unless it had to wait for the medium.
+    fn count(&mut self, begin: Instant, timing: &Timing, interface: &mut Interface) {
+        if self.is_waiting && self.from == Instant::MAX {
+            return;
+        }
+        let is_first = self.slots == 0;
+        let counted = u32::try_from(timing.counted(self.from, begin)).unwrap_or(u32::MAX);
+        self.slots = self.slots.saturating_sub(counted);
+        if self.is_waiting && is_first && !timing.is_edca() {
+            // It would have been sent without a backoff, and somebody was faster.
+            self.slots = interface.draw_backoff();
+        }
+        self.is_member = self.is_waiting || self.slots > 0;
+    }
+}
+
+/// When so many slots are over.
+fn due(from: Instant, slots: u32, slot: Duration) -> Instant {
+    from.saturating_add(slot.saturating_mul(u64::from(slots)))
+}
