@@ -31,6 +31,8 @@ pub struct Wlan {
     pub bss: Bss,
     /// Node of each interface.
     pub nodes: TiVec<InterfaceId, NodeId>,
+    /// Whether each node is one of its stations.
+    pub is_station: TiVec<NodeId, bool>,
     /// The first of its hops: up and down for each station in turn.
     pub first_air_hop: AirHopId,
 }

@@ -81,7 +81,9 @@ fn place_wlans(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> Result<C
                 air_hops.push(AirHop { direction, cell, from, to, node: nodes[to], before, after });
             }
         }
-        wlans.push(Wlan { name, bss, nodes, first_air_hop });
+        let mut is_station: TiVec<NodeId, bool> = vec![false; topology.nodes.len()].into();
+        spec.stations.iter().for_each(|station| is_station[*station] = true);
+        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop });
     }
     Ok((wlans, air_hops))
 }

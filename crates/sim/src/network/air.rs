@@ -2,7 +2,7 @@
 
 use super::Network;
 use crate::address;
-use crate::air::AirHop;
+use crate::air::{AirHop, Wlan};
 use crate::dot11::{Bss, Entry, Report, Tracked};
 use crate::element::PlacedElement;
 use crate::events::Kind;
@@ -36,13 +36,13 @@ impl Network<'_> {
     /// element there sees them.
     pub fn is_bridged(&self, air_hop: AirHopId, packet: &Packet) -> bool {
         let AirHop { cell, from, node, .. } = self.air_hops[air_hop];
-        let nodes = &self.wlans[cell].nodes;
+        let Wlan { nodes, is_station, .. } = &self.wlans[cell];
         let is_at_access_point = from == InterfaceId::AP || nodes[InterfaceId::AP] == node;
         let ip = packet.ip();
         is_at_access_point
-            && [&ip.source, &ip.destination].into_iter().all(|address| {
-                address::node_of(address).is_some_and(|end| nodes.iter().skip(1).any(|station| *station == end))
-            })
+            && [&ip.source, &ip.destination]
+                .into_iter()
+                .all(|address| address::node_of(address).is_some_and(|end| is_station[end]))
     }
 
     /// An interface has room again: those whom it refused are told in a moment.
