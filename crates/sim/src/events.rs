@@ -22,7 +22,7 @@ pub enum Kind {
     Sample,
 }
 
-/// The sources of a run: fans, joints, pipes, then cells, then timeouts, then ready signals, then the sample.
+/// The sources of a run: fans, joints, cells, then pipes, then timeouts, then ready signals, then the sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources {
     pub fans: usize,
@@ -40,15 +40,15 @@ impl Sources {
 
     /// Those that have most events come first.
     pub fn busy(&self) -> usize {
-        self.fans + self.joints
+        self.first_cell() + self.cells
     }
 
     fn first_cell(&self) -> usize {
-        self.busy() + self.pipes
+        self.fans + self.joints
     }
 
     fn first_timeout(&self) -> usize {
-        self.first_cell() + self.cells
+        self.busy() + self.pipes
     }
 
     /// The place of an event.
@@ -73,14 +73,14 @@ impl Sources {
         if place < self.fans {
             return Kind::Fan(place.into());
         }
-        if place < self.busy() {
+        if place < self.first_cell() {
             return Kind::Joint((place - self.fans).into());
         }
-        if place < self.first_cell() {
-            return Kind::Arrival((place - self.busy()).into());
+        if place < self.busy() {
+            return Kind::Cell((place - self.first_cell()).into());
         }
         if place < self.first_timeout() {
-            return Kind::Cell((place - self.first_cell()).into());
+            return Kind::Arrival((place - self.busy()).into());
         }
         let element = place - self.first_timeout();
         if element < self.elements {
