@@ -73,6 +73,9 @@ impl Bss {
 
     /// All that waits for an answer of `receiver` to `sender`, which is about to send a frame, rides in it. Its bytes.
     pub(super) fn board(&mut self, receiver: InterfaceId, sender: InterfaceId) -> u32 {
+        if self.interfaces[receiver].riders.is_none() {
+            return 0;
+        }
         let says_more = self.has_more(sender, receiver);
         let Interface { riders: Some(riders), .. } = &mut self.interfaces[receiver] else { return 0 };
         let waiting = riders.with.entry(sender).or_default();
@@ -160,7 +163,8 @@ impl Bss {
 
     /// The answers to those who send next get what rides in them, in a cell that does not aggregate.
     pub(super) fn board_winners(&mut self) {
-        if self.timing.aggregates() {
+        let has_riders = self.interfaces.first().is_some_and(|interface| interface.riders.is_some());
+        if self.timing.aggregates() || !has_riders {
             return;
         }
         for place in 0..self.winners.len() {
@@ -180,8 +184,8 @@ impl Bss {
     /// How much longer an answer is for its riders.
     pub(super) fn ride_time(&self, receiver: InterfaceId, sender: InterfaceId) -> Duration {
         let waiting = self.interfaces[receiver].riders.as_ref().and_then(|riders| riders.with.get(&sender));
-        let bytes =
-            waiting.map_or(0, |waiting| waiting.entries.iter().take(waiting.boarded).map(|(_, length)| length).sum());
-        self.timing.ride(bytes)
+        waiting.map_or(Duration::ZERO, |waiting| {
+            self.timing.ride(waiting.entries.iter().take(waiting.boarded).map(|(_, length)| length).sum())
+        })
     }
 }
