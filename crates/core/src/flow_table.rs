@@ -8,6 +8,7 @@ use crate::packet::FlowKey;
 use crate::rng::Rng;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
+use core::net::{IpAddr, Ipv4Addr};
 use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
@@ -70,7 +71,30 @@ impl<V> FlowTable<V> {
 
     /// Slot of a flow; valid until the flow is removed.
     pub fn slot(&self, flow: &FlowKey) -> Option<u32> {
+        if let Some(newest) = self.newest_if(flow) {
+            return Some(newest);
+        }
+        self.find(self.hash(flow), flow)
+    }
+
+    /// Slot of a flow, or else that of its other direction; whether it is the flow's own.
+    pub fn slot_of_either(&self, flow: &FlowKey) -> Option<(u32, bool)> {
+        if let Some(newest) = self.newest_if(flow) {
+            return Some((newest, true));
+        }
         let hash = self.hash(flow);
+        let own = self.find(hash, flow).map(|slot| (slot, true));
+        own.or_else(|| self.find(hash, &flow.reversed()).map(|slot| (slot, false)))
+    }
+
+    /// The slot used last, if it is the flow's: packets come in rows.
+    #[inline]
+    fn newest_if(&self, flow: &FlowKey) -> Option<u32> {
+        let entry = self.entries.get(self.newest as usize)?;
+        (entry.flow == *flow).then_some(self.newest)
+    }
+
+    fn find(&self, hash: u64, flow: &FlowKey) -> Option<u32> {
         self.index.find(hash, |slot| self.entries[*slot as usize].flow == *flow).copied()
     }
 
@@ -187,9 +211,17 @@ impl<V> FlowTable<V> {
     }
 }
 
+/// The same for both directions of a connection.
 fn hash_of((k0, k1): (u64, u64), flow: &FlowKey) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(k0, k1);
-    flow.hash(&mut hasher);
+    if let (IpAddr::V4(source), IpAddr::V4(destination)) = (flow.source, flow.destination) {
+        // Two ends of 48 bits in 12 bytes: quicker than field by field.
+        let end = |address: Ipv4Addr, port: u16| u128::from(address.to_bits()) << 16 | u128::from(port);
+        let [one, other] = [end(source, flow.source_port), end(destination, flow.destination_port)];
+        return hasher.hash(&(one.min(other) << 48 | one.max(other)).to_le_bytes()[..12]);
+    }
+    let [one, other] = [(flow.source, flow.source_port), (flow.destination, flow.destination_port)];
+    (one.min(other), one.max(other)).hash(&mut hasher);
     hasher.finish()
 }
 
