@@ -1,11 +1,14 @@
 //! Packets whose fate is awaited: what was sent tracked, until the medium tells what became of it.
 
 use airtcp_core::{Context, Duration, Instant, Packet, Port, Token};
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
 
 /// A medium that tells of nothing for so long tells nothing, and the report on a frame is lost if it has not come so
 /// long after the report on one that was sent later.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Packets in a row whose first is on its way; of more it is forgotten.
+const ROW_MAX: usize = 1 << 16;
 
 /// A packet on its way.
 #[derive(Debug)]
@@ -19,8 +22,10 @@ struct Awaited<T> {
 /// What is known of packets on their way, by their tokens. Whoever sends sees to its bound with [`Tracker::len`].
 #[derive(Debug)]
 pub(crate) struct Tracker<T> {
-    pending: BTreeMap<u64, Awaited<T>>,
-    next_token: u64,
+    /// Those from `first_token` on, in a row; `None` where the report has come. The first is on its way.
+    pending: VecDeque<Option<Awaited<T>>>,
+    first_token: u64,
+    len: usize,
     /// When the last report came.
     heard: Instant,
 }
@@ -28,12 +33,12 @@ pub(crate) struct Tracker<T> {
 impl<T> Tracker<T> {
     /// Nothing is on its way.
     pub fn new() -> Self {
-        Tracker { pending: BTreeMap::new(), next_token: 0, heard: Instant::ZERO }
+        Tracker { pending: VecDeque::new(), first_token: 0, len: 0, heard: Instant::ZERO }
     }
 
     /// Packets on their way.
     pub fn len(&self) -> usize {
-        self.pending.len()
+        self.len
     }
 
     /// Sends a packet through [`Port::LINK`] and remembers `note` until its report comes.
@@ -41,34 +46,53 @@ impl<T> Tracker<T> {
     /// # Errors
     /// The packet itself when the port is full.
     pub fn send(&mut self, cx: &mut Context<'_>, packet: Packet, note: T) -> Result<(), Packet> {
-        let token = self.next_token;
-        self.next_token += 1;
+        if self.pending.len() >= ROW_MAX {
+            self.forget_first();
+        }
+        let token = self.first_token + self.pending.len() as u64;
         cx.send_tracked(Port::LINK, packet, Token(token))?;
-        self.pending.insert(token, Awaited { note, sent: cx.now(), overtaken: None });
+        self.pending.push_back(Some(Awaited { note, sent: cx.now(), overtaken: None }));
+        self.len += 1;
         Ok(())
     }
 
     /// The report has come; what was noted, unless it came too late or was for nobody here. What was sent before is
     /// overdue from now on.
     pub fn take(&mut self, now: Instant, token: Token) -> Option<T> {
-        let Awaited { note, .. } = self.pending.remove(&token.0)?;
+        let place = usize::try_from(token.0.checked_sub(self.first_token)?).ok()?;
+        let Awaited { note, .. } = self.pending.get_mut(place)?.take()?;
+        self.len -= 1;
         self.heard = now;
-        let earlier = self.pending.range_mut(..token.0).rev().map(|(_, awaited)| &mut awaited.overtaken);
+        let earlier = self.pending.range_mut(..place).rev().flatten().map(|awaited| &mut awaited.overtaken);
         earlier.take_while(|overtaken| overtaken.is_none()).for_each(|overtaken| *overtaken = Some(now));
+        self.forget_reported();
         Some(note)
+    }
+
+    fn forget_first(&mut self) {
+        self.len -= usize::from(self.pending.front_mut().and_then(Option::take).is_some());
+        self.forget_reported();
+    }
+
+    /// Has the first be one on its way again.
+    fn forget_reported(&mut self) {
+        while let Some(None) = self.pending.front() {
+            self.pending.pop_front();
+            self.first_token += 1;
+        }
     }
 
     /// Forgets what no report came for in time.
     pub fn expire(&mut self, now: Instant) {
         while self.deadline().is_some_and(|due| due <= now) {
-            self.pending.pop_first();
+            self.forget_first();
         }
     }
 
     /// When the oldest is forgotten.
     pub fn deadline(&self) -> Option<Instant> {
         // Those that were overtaken are the first, and in the order in which they were.
-        let (_, first) = self.pending.first_key_value()?;
+        let first = self.pending.front()?.as_ref()?;
         Some(first.overtaken.unwrap_or(first.sent.max(self.heard)) + PATIENCE)
     }
 }
