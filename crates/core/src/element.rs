@@ -366,8 +366,13 @@ impl<'a> Context<'a> {
     }
     /// Ends a packet that goes no further.
     pub fn discard(&mut self, packet: Packet, reason: DropReason) {
+        self.discard_and_keep(packet, reason);
+    }
+    /// The same, and gives back what the packet was made of, for the next one ([`Packet::tcp_virtual_in`]).
+    pub fn discard_and_keep(&mut self, packet: Packet, reason: DropReason) -> Packet {
         self.ledger.discarded.add(reason, 1);
         self.io.show_discarded(&packet, reason);
+        packet
     }
     /// Ends a packet that reached its goal (a host that took its content in).
     pub fn consume(&mut self, packet: Packet) {

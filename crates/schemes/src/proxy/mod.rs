@@ -144,8 +144,7 @@ impl Proxy {
 
     /// The flow that a packet belongs to, and whether it comes from the end that opened it.
     fn find(&self, flow: &FlowKey) -> Option<(u32, bool)> {
-        let opened = self.flows.slot(flow).map(|slot| (slot, true));
-        opened.or_else(|| self.flows.slot(&flow.reversed()).map(|slot| (slot, false)))
+        self.flows.slot_of_either(flow)
     }
 
     /// A packet of no flow of ours: a SYN that can be split opens one, all else passes.
@@ -181,7 +180,7 @@ impl Proxy {
         }
         for port in [relay.origin.opposite(), relay.origin] {
             self.ask_for_turn(port, slot);
-            self.serve(cx, port);
+            self.serve(cx, port, Some(slot));
         }
         self.rearm(slot);
     }
@@ -195,14 +194,17 @@ impl Proxy {
         }
     }
 
-    /// Lets flows send through a port while it takes what they send: a packet each, in turn.
-    fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
+    /// Lets flows send through a port while it takes what they send: a packet each, in turn. The deadline of the flow in
+    /// `settling` may change again, and is not kept yet.
+    fn serve(&mut self, cx: &mut Context<'_>, port: Port, settling: Option<u32>) {
         let index = usize::from(port.0);
         while self.outlets[index].is_open()
             && let Some(slot) = self.outlets[index].pop()
         {
             self.take_turn(cx, port, slot);
-            self.rearm(slot);
+            if !self.forget_if_over(slot) && settling != Some(slot) {
+                self.rearm(slot);
+            }
         }
     }
 
@@ -222,13 +224,22 @@ impl Proxy {
 
     /// Keeps a flow's deadline in the table, or forgets a flow that is over.
     fn rearm(&mut self, slot: u32) {
-        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
-        if relay.is_over() && relay.waits == [false; 2] {
-            self.remove(slot);
+        if self.forget_if_over(slot) {
             return;
         }
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
         let due = relay.deadline(self.settings.idle);
         self.timers.set(slot, &mut relay.timer, due);
+    }
+
+    /// Forgets a flow that is over, and says whether it was.
+    #[inline]
+    fn forget_if_over(&mut self, slot: u32) -> bool {
+        let is_over = self.flows.at(slot).is_some_and(|(_, relay)| relay.waits == [false; 2] && relay.is_over());
+        if is_over {
+            self.remove(slot);
+        }
+        is_over
     }
 
     fn remove(&mut self, slot: u32) {
@@ -268,7 +279,7 @@ impl Element for Proxy {
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if self.outlets[usize::from(port.0)].reopen(cx) {
-            self.serve(cx, port);
+            self.serve(cx, port, None);
         }
     }
 

@@ -141,12 +141,12 @@ impl Relay {
     /// A packet of the flow, from the client or from the server. `is_told`: the link has told of a delivery.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, from_client: bool, is_told: bool) -> Verdict {
         let now = cx.now();
-        let Some(tcp) = packet.tcp().copied() else { return Verdict::Foreign(packet) };
+        let Some(flags) = packet.tcp().map(|tcp| tcp.flags) else { return Verdict::Foreign(packet) };
         if !packet.checksum_holds() {
             cx.discard(packet, DropReason::CORRUPTED);
             return Verdict::Taken;
         }
-        if self.server.state() == State::SynSent && self.client.is_none() && !tcp.flags.syn() && !tcp.flags.rst() {
+        if self.server.state() == State::SynSent && self.client.is_none() && !flags.syn() && !flags.rst() {
             return Verdict::Foreign(packet);
         }
         self.last_used = now;
@@ -167,19 +167,24 @@ impl Relay {
             match &mut self.client {
                 Some(client) => is_refused = refuses(client, now, &packet),
                 // The client has lost interest before the server answered.
-                None if tcp.flags.rst() => self.server.abort(),
+                None if flags.rst() => self.server.abort(),
                 // Its SYN again; the answer comes when the server has given one.
                 None => {}
             }
         } else {
-            if tcp.flags.syn() && tcp.flags.ack() {
-                self.server_start = Some(Start::of(&tcp, now, cx.rng()));
-                self.configs.client.mtu = self.configs.client.mtu.min(mtu_of(&packet, &tcp));
+            if let Some(tcp) = packet.tcp().filter(|_| flags.syn() && flags.ack()) {
+                self.server_start = Some(Start::of(tcp, now, cx.rng()));
+                self.configs.client.mtu = self.configs.client.mtu.min(mtu_of(&packet, tcp));
             }
             is_refused = refuses(&mut self.server, now, &packet);
         }
         self.refused_segments += u64::from(is_refused && is_over_link);
-        cx.consume(packet);
+        let spent = cx.consume_and_keep(packet);
+        // What is left of data becomes the segment that takes them on. A device's memory is not kept.
+        match if from_client { Some(&mut self.server) } else { self.client.as_mut() } {
+            Some(onward) if spent.datagram().is_none() => onward.reuse(spent),
+            _ => {}
+        }
         Verdict::Taken
     }
 
@@ -246,15 +251,15 @@ impl Relay {
         loop {
             let mut packet = cx.create(connection.poll_transmit(cx.now())?, CreateReason::TRANSMIT);
             let Some(quiet) = &mut quiet else { return Some(packet) };
-            if let Some(tcp) = packet.tcp().copied().filter(|tcp| tcp.flags.syn()) {
+            if let Some(flags) = packet.tcp().map(|tcp| tcp.flags).filter(|flags| flags.syn()) {
                 // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
-                packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
+                packet.set_flags(flags.with(TcpFlags::EMULATED));
             }
             if !quiet.keeps(connection, &packet) {
                 return Some(packet);
             }
             cx.emit(Event::ACK_SUPPRESSED);
-            cx.discard(packet, DropReason::SUPPRESSED);
+            connection.reuse(cx.discard_and_keep(packet, DropReason::SUPPRESSED));
         }
     }
 
