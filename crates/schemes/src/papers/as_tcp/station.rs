@@ -126,18 +126,20 @@ impl Station {
     }
 
     fn transmit(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        match (packet.flow(), packet.tcp().copied().filter(|_| packet.checksum_holds())) {
-            (Some(flow), Some(tcp)) => self.handle_outgoing(cx, flow, &tcp, packet),
-            _ => cx.send(Port::LINK, packet),
+        match packet.flow().filter(|_| packet.checksum_holds()) {
+            Some(flow) => self.handle_outgoing(cx, flow, packet),
+            None => cx.send(Port::LINK, packet),
         }
     }
 
-    fn handle_outgoing(&mut self, cx: &mut Context<'_>, flow: FlowKey, tcp: &TcpHeader, mut packet: Packet) {
-        if tcp.flags.rst() {
+    fn handle_outgoing(&mut self, cx: &mut Context<'_>, flow: FlowKey, mut packet: Packet) {
+        let Some(tcp) = packet.tcp() else { return cx.send(Port::LINK, packet) };
+        let flags = tcp.flags;
+        if flags.rst() {
             self.forget(&flow);
             return cx.send(Port::LINK, packet);
         }
-        if tcp.flags.syn() {
+        if flags.syn() {
             self.open(cx, flow, tcp);
             // What becomes of it shows whether the medium tells, before anything depends on that.
             return self.send_tracked(cx, packet, flow, (0, 0));
@@ -157,7 +159,7 @@ impl Station {
             return cx.send(Port::LINK, packet);
         }
         if emulates && (state.sent.is_split() || place == Place::AccessPoint && state.sent.is_open()) {
-            packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
+            packet.set_flags(flags.with(TcpFlags::EMULATED));
         }
         self.send_tracked(cx, packet, flow, (start, end));
     }
