@@ -82,9 +82,16 @@ impl<V> FlowTable<V> {
         if let Some(newest) = self.newest_if(flow) {
             return Some((newest, true));
         }
-        let hash = self.hash(flow);
-        let own = self.find(hash, flow).map(|slot| (slot, true));
-        own.or_else(|| self.find(hash, &flow.reversed()).map(|slot| (slot, false)))
+        let (reversed, mut other) = (flow.reversed(), None);
+        let is_own = |slot: &u32| {
+            let found = &self.entries[*slot as usize].flow;
+            if *found == reversed {
+                other = Some((*slot, false));
+            }
+            *found == *flow
+        };
+        let own = self.index.find(self.hash(flow), is_own).map(|slot| (*slot, true));
+        own.or(other)
     }
 
     /// The slot used last, if it is the flow's: packets come in rows.
@@ -247,6 +254,21 @@ mod tests {
         assert_eq!(evicted, Some((flow(1), 1)));
         assert!(table.get_mut(&flow(0)).is_some() && table.get_mut(&flow(1)).is_none());
         assert_eq!(table.len(), 3);
+    }
+
+    #[test]
+    fn a_flow_is_found_by_either_direction_and_its_own_comes_first() {
+        let mut table = FlowTable::new(3, &mut Rng::derive(1, "t"));
+        let (slot, _) = table.insert(flow(1), 1);
+        let back = flow(1).reversed();
+        let found = [flow(1), back, flow(2)].map(|flow| table.slot_of_either(&flow));
+        assert_eq!((found, table.slot(&back)), ([Some((slot, true)), Some((slot, false)), None], None));
+        let (other, _) = table.insert(back, 2);
+        for newest in [slot, other] {
+            table.touch(newest);
+            let found = [flow(1), back].map(|flow| table.slot_of_either(&flow));
+            assert_eq!(found, [Some((slot, true)), Some((other, true))]);
+        }
     }
 
     #[test]

@@ -149,8 +149,14 @@ impl Contenders {
     /// Finds those whose turn comes first, in the order in which they began to count down, and when it does.
     pub fn find_first(&self, first: &mut Vec<InterfaceId>) -> Instant {
         first.clear();
-        let least = self.in_step.iter().map(|one| one.until).min();
-        let of_step = least.map_or(Instant::MAX, |until| due(self.from, self.left(until), self.slot));
+        let (mut least, mut earliest, mut is_alone) = (u64::MAX, None, true);
+        for one in &self.in_step {
+            if one.until <= least {
+                is_alone = one.until < least;
+                (least, earliest) = (one.until, Some(one.index));
+            }
+        }
+        let of_step = earliest.map_or(Instant::MAX, |_| due(self.from, self.left(least), self.slot));
         let mut begin = of_step;
         for index in &self.apart {
             let Countdown { from, slots, is_waiting, .. } = self.countdowns[*index];
@@ -167,7 +173,10 @@ impl Contenders {
             }
         }
         if begin == of_step {
-            first.extend(self.in_step.iter().filter(|one| Some(one.until) == least).map(|one| one.index));
+            match earliest.filter(|_| is_alone) {
+                Some(index) => first.push(index),
+                None => first.extend(self.in_step.iter().filter(|one| one.until == least).map(|one| one.index)),
+            }
         }
         if first.len() > 1 {
             first.sort_unstable_by_key(|index| self.countdowns[*index].order);
@@ -271,4 +280,110 @@ impl Countdown {
 /// When so many slots are over.
 fn due(from: Instant, slots: u32, slot: Duration) -> Instant {
     from.saturating_add(slot.saturating_mul(u64::from(slots)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Bss;
+    use super::super::tests::settings;
+    use super::*;
+    use airtcp_core::Rng;
+
+    const INTERFACES: usize = 9;
+
+    /// Each counts for itself.
+    struct OneByOne {
+        slot: Duration,
+        countdowns: TiVec<InterfaceId, Countdown>,
+        members: Vec<InterfaceId>,
+    }
+
+    impl OneByOne {
+        fn find_first(&self) -> (Instant, Vec<InterfaceId>) {
+            let waiting = self.members.iter().filter(|member| self.countdowns[**member].is_waiting);
+            let due = |member: &InterfaceId| {
+                let Countdown { from, slots, .. } = self.countdowns[*member];
+                due(from, slots, self.slot)
+            };
+            let begin = waiting.clone().map(due).min().unwrap_or(Instant::MAX);
+            (begin, waiting.copied().filter(|member| due(member) == begin).collect())
+        }
+
+        fn freeze(
+            &mut self,
+            [begin, again]: [Instant; 2],
+            winners: &[InterfaceId],
+            timing: &Timing,
+            interfaces: &mut TiSlice<InterfaceId, Interface>,
+        ) -> u64 {
+            let waiting = self.members.iter().filter(|member| self.countdowns[**member].is_waiting).count();
+            for member in &self.members {
+                let countdown = &mut self.countdowns[*member];
+                if !winners.contains(member) {
+                    countdown.count(begin, timing, &mut interfaces[*member]);
+                }
+                countdown.from = again + countdown.aifs;
+            }
+            self.members.retain(|member| self.countdowns[*member].is_member);
+            waiting as u64
+        }
+    }
+
+    /// A cell of which each contender counts for itself beside one where most are in step, over and over.
+    fn compare(phy: &str, seed: u64) {
+        let settings = settings(&[("phy", phy)]);
+        let (timing, mut rng) = (Timing::new(&settings), Rng::derive(seed, "contenders"));
+        let interfaces = || Bss::new(&settings, INTERFACES - 1, seed, "cell").interfaces;
+        let (mut ours, mut theirs) = (interfaces(), interfaces());
+        // The access point has an AIFS of its own.
+        let aifs = |index: usize| timing.aifs(if index == 0 { 1 + (seed % 3) as u32 } else { 2 });
+        let mut contenders = Contenders::new(timing.slot, (0..INTERFACES).map(aifs));
+        let countdowns = contenders.countdowns.clone();
+        let mut known = OneByOne { slot: timing.slot, countdowns, members: Vec::new() };
+        let (mut first, mut idle_since) = (Vec::new(), Instant::ZERO);
+        for _ in 0..2000 {
+            let index = InterfaceId::from(rng.below(INTERFACES as u64) as usize);
+            if !known.countdowns[index].is_waiting {
+                let (slots, late) = (rng.below(16) as u32, Duration::from_micros(rng.below(50)));
+                let from = if rng.below(4) == 0 { Instant::MAX } else { idle_since + contenders.aifs(index) + late };
+                contenders.set_waiting(index, true);
+                contenders.set_backoff(index, slots, from);
+                contenders.join(index);
+                let countdown = &mut known.countdowns[index];
+                (countdown.is_waiting, countdown.slots, countdown.from) = (true, slots, from);
+                if !std::mem::replace(&mut countdown.is_member, true) {
+                    known.members.push(index);
+                }
+            }
+            let begin = contenders.find_first(&mut first);
+            assert_eq!((begin, first.clone()), known.find_first());
+            if rng.below(3) > 0 || begin == Instant::MAX {
+                continue;
+            }
+            let (winners, begin) = match rng.below(8) {
+                0 => (&[][..], begin.min(idle_since + timing.beacon().0)),
+                _ => (&first[..], begin),
+            };
+            let again = begin + Duration::from_micros(700 + rng.below(300));
+            let times = [begin, again];
+            let count = contenders.freeze(times, winners, &timing, &mut ours);
+            assert_eq!(count, known.freeze(times, winners, &timing, &mut theirs));
+            for winner in winners {
+                let (is_waiting, late) = (rng.below(3) > 0, Duration::from_micros(100 * rng.below(2)));
+                let (slots, from) = (ours[*winner].draw_backoff(), again + contenders.aifs(*winner) + late);
+                contenders.set_waiting(*winner, is_waiting);
+                contenders.set_backoff(*winner, slots, from);
+                let countdown = &mut known.countdowns[*winner];
+                (countdown.is_waiting, countdown.from) = (is_waiting, from);
+                countdown.slots = theirs[*winner].draw_backoff();
+            }
+            idle_since = again;
+        }
+        assert!(contenders.in_step.len() + contenders.apart.len() == known.members.len() && known.members.len() > 2);
+    }
+
+    #[test]
+    fn those_in_step_count_as_if_each_did_for_itself() {
+        (0..20).for_each(|seed| ["b-long", "n"].into_iter().for_each(|phy| compare(phy, seed)));
+    }
 }
