@@ -28,6 +28,11 @@ impl Forecast {
         Foresight { until_now: passed(), until_then: passed() }
     }
 
+    /// What it has been, as time goes by.
+    pub fn hindsight(&self) -> Hindsight {
+        Hindsight(Passed { course: self.course(), at: self.origin, bits: 0 })
+    }
+
     fn course(&self) -> RateCourse {
         let mut course = self.rate.course(self.seed, &self.name);
         course.origin = self.origin;
@@ -49,6 +54,17 @@ impl Foresight {
         let bits = self.until_then.by(now + ahead).saturating_sub(self.until_now.by(now));
         let bps = bits / u128::from(ahead.as_nanos());
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a link could carry so far.
+#[derive(Debug)]
+pub struct Hindsight(Passed);
+
+impl Hindsight {
+    /// Bytes that could pass until `until`, which may not be earlier than in a call before; where it is, that one counts.
+    pub fn bytes(&mut self, until: Instant) -> u64 {
+        u64::try_from(self.0.by(until) / 8_000_000_000).unwrap_or(u64::MAX)
     }
 }
 

@@ -18,6 +18,6 @@ pub mod walk;
 
 pub(crate) use delay::DelayCourse;
 pub use delay::{LinkDelay, VaryingDelay};
-pub use forecast::{Forecast, Foresight};
+pub use forecast::{Forecast, Foresight, Hindsight};
 pub(crate) use rate::RateCourse;
 pub use rate::{LinkRate, VaryingRate};

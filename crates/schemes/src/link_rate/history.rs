@@ -29,6 +29,8 @@ const LEAST_SHORTER: u64 = 1_000_000;
 const MOST_DRIFT: i64 = 1_000_000;
 /// A jump of the delay by more is no jitter.
 const MOST_JITTER: u64 = 20_000_000;
+/// Reports whose distance says when the next one may come.
+const LATE_REPORTS: usize = 4;
 /// A longer distance of two reports is a pause, in ns.
 const MOST_GAP: u64 = 200_000_000;
 
@@ -186,6 +188,13 @@ impl History {
         Duration::from_nanos(self.gap)
     }
 
+    /// The distance of two reports that may be expected: the usual one, or that of the last few if it was longer.
+    pub fn longest_gap(&self) -> Duration {
+        let late = self.samples.iter().rev().take(LATE_REPORTS);
+        let longest = late.clone().zip(late.skip(1)).map(|(later, before)| later.came - before.came).max();
+        self.usual_gap().max(Duration::from_nanos(longest.unwrap_or_default()))
+    }
+
     /// How long the last packet waited.
     pub fn last_wait(&self) -> Duration {
         self.samples.back().map_or(Duration::ZERO, |last| self.wait_of(last))
@@ -196,6 +205,14 @@ impl History {
         let last = self.samples.back()?;
         let first = self.samples.iter().rev().find(|first| first.came + ENOUGH <= last.came)?;
         Some(first.left)
+    }
+
+    /// When the first of the packets left that came in the last `span`, and what has left since, until the last of them, by the time in
+    /// which they came, in bit/s: what the link carried, and what it lost behind its queue. `None` before that is known.
+    pub fn passed(&self, span: Duration) -> Option<(Instant, u64)> {
+        let last = self.samples.back()?;
+        let first = self.samples.iter().rev().find(|first| first.came + span.as_nanos() <= last.came)?;
+        Some((first.left, bits_per_second(last.sent - first.sent, last.came - first.came)))
     }
 
     /// What the link carried over the last samples. It was busy if they all waited for more than `least`, and if between them

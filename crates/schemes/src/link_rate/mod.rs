@@ -13,6 +13,7 @@ mod contest;
 mod departures;
 mod excursion;
 mod history;
+mod in_flight;
 mod leeway;
 mod link_queue;
 mod longer_way;
@@ -35,10 +36,9 @@ pub use report::Report;
 
 use crate::egress::{Egress, FLOW_TARGET, Lane};
 use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
-use airtcp_link::varying::Forecast;
 use departures::Departures;
 use missing::Missing;
-use oracle::Oracle;
+pub(crate) use oracle::Oracle;
 use pursuit::{RateLaw, Verdict};
 
 /// What a link that stood still has kept waiting has left so long after as long a time.
@@ -74,6 +74,7 @@ impl LinkRate {
         } else if next.law.bound() != self.law.bound() {
             egress.change_rate(now, self.law.rebind(now, next.law.bound()));
         }
+        self.law.adopt_limit(&next.law);
     }
 
     /// Begins with what was known of the link before.
@@ -83,14 +84,20 @@ impl LinkRate {
         }
     }
 
-    /// The rate follows what the link is told to carry, and nothing that is learned.
-    pub fn ask(&mut self, forecast: Option<&Forecast>) {
-        self.oracle = forecast.map(Oracle::new);
+    /// So many percent of what the link carries until a report comes may be in flight; 0 for no limit.
+    pub fn limit_in_flight(&mut self, percent: u32) {
+        self.law.limit_in_flight(percent);
+    }
+
+    /// The rate follows what the oracle tells, if there is one, and nothing that is learned.
+    pub fn ask(&mut self, oracle: Option<Oracle>) {
+        self.oracle = oracle;
     }
 
     /// Follows what is told, if it is; the distance of the ends is `rtt`.
     pub fn follow(&mut self, now: Instant, rtt: Duration, egress: &mut Egress) {
-        if let Some(rate) = self.oracle.as_mut().and_then(|oracle| oracle.rate(now, rtt)) {
+        let sent = self.departures.sent;
+        if let Some(rate) = self.oracle.as_mut().and_then(|oracle| oracle.rate(now, rtt, sent)) {
             egress.change_rate(now, Some(rate));
         }
     }

@@ -15,6 +15,7 @@ use super::contest::{Contest, Flows, Hop};
 use super::departures::Sample;
 use super::excursion::Excursions;
 use super::history::{self, History, LEAST_TARGET};
+use super::in_flight::{self, InFlight};
 use super::leeway::Leeway;
 use super::link_queue::LinkQueue;
 use super::longer_way::LongerWay;
@@ -90,6 +91,7 @@ pub(super) struct RateLaw {
     history: History,
     carried: Carried,
     queue: LinkQueue,
+    in_flight: InFlight,
     excursions: Excursions,
     others: Others,
     flows: Flows,
@@ -125,6 +127,7 @@ impl RateLaw {
             history: History::default(),
             carried: Carried::default(),
             queue: LinkQueue::default(),
+            in_flight: InFlight::default(),
             excursions: Excursions::default(),
             others: Others::default(),
             flows: Flows::default(),
@@ -141,6 +144,16 @@ impl RateLaw {
             leeway: Leeway::default(),
             waited_at: Instant::ZERO,
         }
+    }
+
+    /// So many percent of what the link carries until a report comes may be in flight; 0 for no limit.
+    pub fn limit_in_flight(&mut self, percent: u32) {
+        self.in_flight.limit(percent);
+    }
+
+    /// Has the limit of `next` on what may be in flight.
+    pub fn adopt_limit(&mut self, next: &RateLaw) {
+        self.in_flight.adopt(&next.in_flight);
     }
 
     /// Pursues what the link was known to carry by whoever looked before, if that is less than the bound.
@@ -181,6 +194,7 @@ impl RateLaw {
     fn forget_samples(&mut self) {
         self.history = History::default();
         self.policed = Policed::default();
+        self.in_flight.forget();
         self.carried.forget_measurements();
     }
 
@@ -242,6 +256,7 @@ impl RateLaw {
             self.leeway.note_waiting(now, self.idle_at, self.reaction());
         }
         self.queue.add(now, sent, self.supposed(), self.history.usual_gap());
+        self.in_flight.note_departure(sent);
         self.set_pace(now)
     }
 
@@ -261,6 +276,7 @@ impl RateLaw {
     /// A report came about a packet of which nothing is known.
     pub fn on_unknown_report(&mut self, now: Instant) -> Verdict {
         self.queue.hear(now);
+        self.in_flight.forget();
         self.set_pace(now)
     }
 
@@ -284,10 +300,12 @@ impl RateLaw {
         }
         if !self.history.add(now, sample, self.is_pursuing) {
             // A small packet, which takes less time: it tells that the link is alive.
+            self.in_flight.note_small(sample);
             self.restart_queue(sample, self.history.wait_of(sample), later);
             return self.set_pace(now);
         }
         let wait = self.history.wait_of(sample);
+        self.note_in_flight(now, sample, wait);
         self.excursions.judge(sample.left, wait);
         let target = self.target();
         let measured = self.history.measure(target / 2);
@@ -336,6 +354,13 @@ impl RateLaw {
         let (rate, gap) = (self.supposed(), self.history.usual_gap());
         self.queue.restart(sample, wait, rate);
         later.for_each(|(at, sent)| self.queue.add(at, sent, rate, gap));
+    }
+
+    /// The way back may have a queue too, and reports wait for each other.
+    fn note_in_flight(&mut self, now: Instant, sample: &Sample, wait: Duration) {
+        let without_queue = now.saturating_since(sample.left).saturating_sub(wait).max(self.rtt);
+        let until_reported = without_queue + self.history.longest_gap().max(arrivals::TIME.0);
+        self.in_flight.note_report(sample, self.history.passed(in_flight::RECENT), until_reported);
     }
 
     /// What of the wait is a queue, and not a longer way.
@@ -590,8 +615,12 @@ impl RateLaw {
                 None => {
                     let wait = self.wait(now) + overdue;
                     let known = self.rate().unwrap_or(rate);
-                    let least = if self.is_usual(now) { self.leeway.pace(now, known, wait) } else { 0 };
-                    let most = self.ceiling(now, rate).min(known.bps() * MOST_ABOVE);
+                    let (least, out) = if self.is_usual(now) {
+                        (self.leeway.pace(now, known, wait), self.in_flight.most(known.bps(), self.idle_at))
+                    } else {
+                        (0, u64::MAX)
+                    };
+                    let most = self.ceiling(now, rate).min(known.bps() * MOST_ABOVE).min(out);
                     self.pace_at(rate.bps(), wait, target).max(least).min(most)
                 }
             };

@@ -92,6 +92,7 @@ fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
         return Err(ParameterError::bad("tries", "0 would send nothing; write 1 for a link without repair"));
     }
     check_rate(settings.rate)?;
+    settings.check_told()?;
     Ok(Box::new(Station::new(settings, site)))
 }
 

@@ -76,7 +76,10 @@ impl Outgoing {
         let sixteenth = super::sixteenth(site.max_memory);
         let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
         let mut link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
-        link_rate.ask(site.forecast.as_ref().filter(|_| settings.oracle));
+        link_rate.limit_in_flight(settings.in_flight);
+        if let Some(forecast) = &site.forecast {
+            link_rate.ask(settings.told(forecast));
+        }
         Outgoing {
             link_rate,
             egress,

@@ -1,7 +1,10 @@
 //! Parameters of local recovery.
 
+use crate::link_rate::Oracle;
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Duration, Rate, parameters};
 use airtcp_link::Queue;
+use airtcp_link::varying::Forecast;
 
 parameters! {
     /// Parameters of local recovery.
@@ -10,8 +13,12 @@ parameters! {
         pub rate: Option<Rate> = None, "ours";
         /// Follow what the link carries, which the packets themselves tell; if false, the link is given the rate, or without one whatever it takes.
         pub learn: bool = true, "ours";
+        /// So many percent of what the link carried of late, on average, may be in flight, for the time until it is reported, and 8 packets: while there is more, less leaves. 0 for no limit.
+        pub in_flight: u32 = 150, "ours; docs/field.md has the sweep";
         /// Give the link what it will carry in the coming round trip of the hop, where the world tells, as the simulator does of links whose rate varies: for comparisons.
         pub oracle: bool = false, "ours";
+        /// Give the link only so many percent of what it could carry in a round trip of the hop, as in the 100 ms before, and two packets, until they have left it; where the world tells what happened on the link up to a round trip ago. For comparisons.
+        pub hindsight: Option<u32> = None, "ours; docs/limits.md";
         /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the two ends (at least 100 ms) and the interval of three.
         pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
         /// An acknowledgment of TCP that comes to an earlier one of its flow, which waits in the queue and says no more, takes its place.
@@ -42,5 +49,22 @@ parameters! {
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.
         pub peer_timeout: Duration = Duration::from_secs(1), "as gsnoop";
+    }
+}
+
+impl Settings {
+    /// What the world that makes `forecast` is to tell of the link.
+    pub(super) fn told(&self, forecast: &Forecast) -> Option<Oracle> {
+        let ahead = self.oracle.then(|| Oracle::ahead(forecast));
+        ahead.or(self.hindsight.map(|percent| Oracle::behind(forecast, percent)))
+    }
+
+    /// # Errors
+    /// Both are told.
+    pub(super) fn check_told(&self) -> Result<(), ParameterError> {
+        if self.oracle && self.hindsight.is_some() {
+            return Err(ParameterError::bad("hindsight", "oracle tells the rate already; leave one of them out"));
+        }
+        Ok(())
     }
 }
