@@ -58,11 +58,18 @@ impl Timers {
     pub fn due(&self, now: Instant) -> Vec<u32> {
         let half = self.tree.len() / 2;
         let mut due: Vec<(Instant, u32)> = Vec::new();
-        if self.next().is_some_and(|next| next <= now) {
-            let flows = self.tree[half..].iter().zip(0..);
-            due.extend(flows.filter(|(at, _)| **at <= now && **at != Instant::MAX).map(|(at, slot)| (*at, slot)));
-            due.sort_unstable();
+        let mut places: Vec<usize> = self.next().map(|_| 1).into_iter().collect();
+        while let Some(place) = places.pop() {
+            let at = self.tree[place];
+            if at > now || at == Instant::MAX {
+                continue;
+            }
+            match place.checked_sub(half) {
+                Some(slot) => due.push((at, slot as u32)),
+                None => places.extend([2 * place, 2 * place + 1]),
+            }
         }
+        due.sort_unstable();
         due.into_iter().map(|(_, slot)| slot).collect()
     }
 

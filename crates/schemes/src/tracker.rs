@@ -25,6 +25,8 @@ pub(crate) struct Tracker<T> {
     /// Those from `first_token` on, in a row; `None` where the report has come. The first is on its way.
     pending: VecDeque<Option<Awaited<T>>>,
     first_token: u64,
+    /// All before this one were overtaken.
+    overtaken_to: u64,
     len: usize,
     /// When the last report came.
     heard: Instant,
@@ -33,7 +35,7 @@ pub(crate) struct Tracker<T> {
 impl<T> Tracker<T> {
     /// Nothing is on its way.
     pub fn new() -> Self {
-        Tracker { pending: VecDeque::new(), first_token: 0, len: 0, heard: Instant::ZERO }
+        Tracker { pending: VecDeque::new(), first_token: 0, overtaken_to: 0, len: 0, heard: Instant::ZERO }
     }
 
     /// Packets on their way.
@@ -46,11 +48,11 @@ impl<T> Tracker<T> {
     /// # Errors
     /// The packet itself when the port is full.
     pub fn send(&mut self, cx: &mut Context<'_>, packet: Packet, note: T) -> Result<(), Packet> {
+        let token = self.first_token + self.pending.len() as u64;
+        cx.send_tracked(Port::LINK, packet, Token(token))?;
         if self.pending.len() >= ROW_MAX {
             self.forget_first();
         }
-        let token = self.first_token + self.pending.len() as u64;
-        cx.send_tracked(Port::LINK, packet, Token(token))?;
         self.pending.push_back(Some(Awaited { note, sent: cx.now(), overtaken: None }));
         self.len += 1;
         Ok(())
@@ -63,8 +65,11 @@ impl<T> Tracker<T> {
         let Awaited { note, .. } = self.pending.get_mut(place)?.take()?;
         self.len -= 1;
         self.heard = now;
-        let earlier = self.pending.range_mut(..place).rev().flatten().map(|awaited| &mut awaited.overtaken);
-        earlier.take_while(|overtaken| overtaken.is_none()).for_each(|overtaken| *overtaken = Some(now));
+        let known = usize::try_from(self.overtaken_to.saturating_sub(self.first_token)).unwrap_or(usize::MAX);
+        for earlier in self.pending.range_mut(known.min(place)..place).flatten() {
+            earlier.overtaken = Some(now);
+        }
+        self.overtaken_to = self.overtaken_to.max(token.0);
         self.forget_reported();
         Some(note)
     }

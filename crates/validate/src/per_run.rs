@@ -68,7 +68,7 @@ fn column(row: &Row, name: &str) -> anyhow::Result<usize> {
 mod tests {
     use super::*;
     use crate::page::root;
-    use airtcp_experiment::results::{CellState, Results as Told, parquet as files};
+    use airtcp_experiment::results::{CellState, Results as Told, parquet as files, summary::Summary};
     use airtcp_experiment::world::Queue;
     use airtcp_experiment::{Catalogue, RunOutcome, Scenario};
 
@@ -88,7 +88,7 @@ mod tests {
         }
         let directory = results.0.join("kernel-start").join(world);
         std::fs::create_dir_all(&directory).unwrap();
-        files::write(&directory, &told).unwrap();
+        files::write(&directory, &told, &Summary::of(&told, "")).unwrap();
         directory
     }
 

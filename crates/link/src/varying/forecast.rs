@@ -1,4 +1,4 @@
-//! What a link will carry: for comparisons with a sender that is told.
+//! What a link will carry, and what it could carry so far: for comparisons with a sender that is told.
 
 use super::{LinkRate, RateCourse, VaryingRate};
 use airtcp_core::{Duration, Instant, Rate};

@@ -54,7 +54,9 @@ impl InFlight {
 
     /// Has the limit of `next`.
     pub fn adopt(&mut self, next: &InFlight) {
-        self.percent = next.percent;
+        if next.percent != self.percent {
+            (self.percent, self.window) = (next.percent, None);
+        }
     }
 
     /// So many bytes have left.
@@ -141,5 +143,10 @@ mod tests {
         };
         assert_eq!((most(100, 52_000), most(100, 52_001)), (u64::MAX, 2_000_000));
         assert_eq!(most(0, 1_000_000), u64::MAX);
+        let (mut next, mut in_flight) = (InFlight::default(), InFlight::default());
+        with(&mut in_flight, 1_000_000);
+        next.limit(0);
+        in_flight.adopt(&next);
+        assert_eq!(in_flight.most(8_000_000, ms(100)), u64::MAX, "a window of another limit is none");
     }
 }

@@ -67,6 +67,7 @@ impl LinkRate {
 
     /// Is told from now on what `next` is, a fresh one, and keeps what it knows of the link.
     pub fn adopt(&mut self, now: Instant, next: &mut LinkRate, egress: &mut Egress) {
+        self.law.adopt_limit(&next.law);
         let is_told = self.oracle.is_some() || next.oracle.is_some();
         if is_told || next.learns != self.learns {
             core::mem::swap(self, next);
@@ -74,7 +75,6 @@ impl LinkRate {
         } else if next.law.bound() != self.law.bound() {
             egress.change_rate(now, self.law.rebind(now, next.law.bound()));
         }
-        self.law.adopt_limit(&next.law);
     }
 
     /// Begins with what was known of the link before.
@@ -234,7 +234,7 @@ fn bits_per_second(bytes: u64, ns: u64) -> u64 {
 
 /// So many millionths of `whole`.
 fn part(whole: u64, millionths: u64) -> u64 {
-    (u128::from(whole) * u128::from(millionths) / 1_000_000) as u64
+    u64::try_from(u128::from(whole) * u128::from(millionths) / 1_000_000).unwrap_or(u64::MAX)
 }
 
 /// What both ends call a packet, and its length. Equal packets have equal names.
