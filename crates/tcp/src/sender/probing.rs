@@ -20,7 +20,7 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probing {
     /// An acknowledgment may change something here.
-    is_active: bool,
+    pub(super) is_active: bool,
     /// Probes of the window since it was open last: each doubles the wait for the next.
     backoff: u32,
     /// Probes since the peer was heard of last (Linux `icsk_probes_out`).

@@ -9,7 +9,8 @@ impl Sender {
     /// Takes an acknowledgment that makes progress and does nothing else; false, and nothing has happened, if it is another.
     ///
     /// This is what [`Sender::handle_ack`] does then, step by step, without what cannot matter: no segment is marked, so no
-    /// count of marks changes; the state is Open, so nothing is alerted, reduced or undone; a controller that does not set its
+    /// count of marks changes; the state is Open, so nothing is alerted, reduced or undone; no closed window is probed, so it does
+    /// not matter that the segments are gone before the window is seen; a controller that does not set its
     /// window by delivery rates does not see the sample of the rate. A test compares the two.
     #[inline]
     pub(super) fn take_progress(&mut self, input: &AckInput, step: &mut Step) -> bool {
@@ -58,6 +59,7 @@ impl Sender {
             && input.tcp.options.sack.is_empty()
             && !(input.tcp.flags.ece() || input.tcp.flags.eln())
             && self.probe.outstanding().is_none()
+            && !self.probing.is_active
             && !self.controller.has_cong_control()
     }
 }
