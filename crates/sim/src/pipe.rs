@@ -105,7 +105,7 @@ impl Pipe {
     ) -> Option<(Instant, Packet)> {
         match tap.get() {
             None => self.link.send_through(now, until, packet, bytes, &mut drop_packet),
-            Some(tap) => self.send_through_seen(now, until, packet, tap),
+            Some(tap) => self.send_through_seen(now, until, packet, bytes, tap),
         }
     }
 
@@ -143,11 +143,11 @@ impl Pipe {
         now: Instant,
         until: Instant,
         packet: Packet,
+        bytes: u32,
         tap: &mut dyn Tap,
     ) -> Option<(Instant, Packet)> {
         tap.on_sent(now, self.direction, &packet);
         let mut lost = |packet: Packet, reason| tap.on_lost(now, self.direction, &packet, reason);
-        let bytes = packet.wire_len();
         let (at, packet) = self.link.send_through(now, until, packet, bytes, &mut lost)?;
         tap.on_arrived(at, self.direction, &packet);
         Some((at, packet))

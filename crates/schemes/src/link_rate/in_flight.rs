@@ -49,14 +49,14 @@ impl Default for InFlight {
 impl InFlight {
     /// So many percent of what is carried until a report comes may be in flight, and some packets; 0 for no limit.
     pub fn limit(&mut self, percent: u32) {
-        self.percent = percent;
+        if percent != self.percent {
+            (self.percent, self.window) = (percent, None);
+        }
     }
 
-    /// Has the limit of `next`.
-    pub fn adopt(&mut self, next: &InFlight) {
-        if next.percent != self.percent {
-            (self.percent, self.window) = (next.percent, None);
-        }
+    /// The limit: see [`InFlight::limit`].
+    pub fn percent(&self) -> u32 {
+        self.percent
     }
 
     /// So many bytes have left.
@@ -135,18 +135,16 @@ mod tests {
     #[test]
     fn the_limit_is_another_one_or_none_where_that_is_asked_for() {
         let most = |percent: u32, bytes| {
-            let (mut next, mut in_flight) = (InFlight::default(), InFlight::default());
-            next.limit(percent);
-            in_flight.adopt(&next);
+            let mut in_flight = InFlight::default();
+            in_flight.limit(percent);
             with(&mut in_flight, bytes);
             in_flight.most(8_000_000, ms(100))
         };
         assert_eq!((most(100, 52_000), most(100, 52_001)), (u64::MAX, 2_000_000));
         assert_eq!(most(0, 1_000_000), u64::MAX);
-        let (mut next, mut in_flight) = (InFlight::default(), InFlight::default());
+        let mut in_flight = InFlight::default();
         with(&mut in_flight, 1_000_000);
-        next.limit(0);
-        in_flight.adopt(&next);
+        in_flight.limit(0);
         assert_eq!(in_flight.most(8_000_000, ms(100)), u64::MAX, "a window of another limit is none");
     }
 }

@@ -153,7 +153,7 @@ impl RateLaw {
 
     /// Has the limit of `next` on what may be in flight.
     pub fn adopt_limit(&mut self, next: &RateLaw) {
-        self.in_flight.adopt(&next.in_flight);
+        self.in_flight.limit(next.in_flight.percent());
     }
 
     /// Pursues what the link was known to carry by whoever looked before, if that is less than the bound.

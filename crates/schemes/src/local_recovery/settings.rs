@@ -13,11 +13,11 @@ parameters! {
         pub rate: Option<Rate> = None, "ours";
         /// Follow what the link carries, which the packets themselves tell; if false, the link is given the rate, or without one whatever it takes.
         pub learn: bool = true, "ours";
-        /// So many percent of what the link carried of late, on average, may be in flight, for the time until it is reported, and 8 packets: while there is more, less leaves. 0 for no limit.
+        /// Most that may be in flight on the link, in percent of what it carries until a packet is reported, at the mean rate of the last 100 ms; 8 packets come on top. Beyond that a quarter of the rate leaves. 0 for no limit.
         pub in_flight: u32 = 150, "ours; docs/field.md has the sweep";
         /// Give the link what it will carry in the coming round trip of the hop, where the world tells, as the simulator does of links whose rate varies: for comparisons.
         pub oracle: bool = false, "ours";
-        /// Give the link only so many percent of what it could carry in a round trip of the hop, as in the 100 ms before, and two packets, until they have left it; where the world tells what happened on the link up to a round trip ago. For comparisons.
+        /// Most that may be on the link, in percent of what it could carry in a round trip of the hop, and two packets, if the world tells exactly what happened on the link until a round trip ago, as the simulator does of links whose rate varies: for comparisons.
         pub hindsight: Option<u32> = None, "ours; docs/limits.md";
         /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the two ends (at least 100 ms) and the interval of three.
         pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
