@@ -12,6 +12,7 @@ use crate::express;
 use crate::guard::Guard;
 use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
+use crate::look_ahead;
 use crate::network::Network;
 use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Since};
@@ -39,7 +40,7 @@ type Lead = (Hop, NodeId, NodeId);
 
 /// Both directions of every link, which are added to `hops`.
 fn lay_links(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> TiVec<PipeId, Pipe> {
-    let mut pipes: TiVec<PipeId, Pipe> = TiVec::new();
+    let mut pipes: TiVec<PipeId, Pipe> = TiVec::with_capacity(2 * topology.links.len());
     for (id, spec) in topology.links.iter_enumerated() {
         for (side, label) in ["forward", "reverse"].into_iter().enumerate() {
             let name = format!("links.{}.{label}", spec.name);
@@ -131,6 +132,7 @@ impl<'t> Engine<'t> {
             events: 0,
             guard: Guard::new(settings.stop.clone()),
             settings: settings.clone(),
+            looks_ahead: false,
             flow_ends: TiVec::new(),
             probe_ends: TiVec::new(),
             workload_ends: TiVec::new(),
@@ -139,12 +141,14 @@ impl<'t> Engine<'t> {
         for spec in &topology.schemes {
             engine.place_scheme(topology, spec)?;
         }
+        engine.elements.reserve_exact(nodes);
         engine.place_flows(topology)?;
         engine.place_workloads(topology)?;
         engine.place_probes(topology);
         if settings.express {
             engine.mark_express();
         }
+        engine.looks_ahead = engine.elements.len() >= look_ahead::LEAST_ELEMENTS;
         Ok(engine)
     }
 

@@ -39,6 +39,8 @@ pub struct Engine<'t> {
     pub(crate) events: u64,
     pub(crate) guard: Guard,
     pub(crate) settings: RunSettings,
+    /// What the next arrivals need is fetched before they come.
+    pub(crate) looks_ahead: bool,
     pub(crate) flow_ends: TiVec<FlowId, (ElementId, ElementId)>,
     /// Asking and answering host of each probe.
     pub(crate) probe_ends: TiVec<ProbeId, (ElementId, ElementId)>,
@@ -140,6 +142,7 @@ impl Engine<'_> {
 
     /// The next packet of a fan arrives at its goal. It was shown and traced when it was sent there.
     fn handle_fan(&mut self, fan: FanId) {
+        self.look_ahead(fan);
         if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
             self.guard.step();
             self.come_home(self.network.pipes[from].to, packet);

@@ -41,6 +41,14 @@ pub struct Entry<T> {
     pub what: T,
 }
 
+impl<T> Entry<T> {
+    /// By which entries are in order: when it comes out, and since when it has been the next.
+    #[inline]
+    fn key(&self) -> (Instant, Since) {
+        (self.at, self.since)
+    }
+}
+
 impl<T> Upcoming<T> {
     /// Nothing.
     pub fn new() -> Self {
@@ -51,6 +59,12 @@ impl<T> Upcoming<T> {
     #[inline]
     pub fn first(&self) -> (Instant, Since) {
         self.first
+    }
+
+    /// What comes out after as many others.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<&Entry<T>> {
+        self.all.get(others)
     }
 
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
@@ -70,13 +84,37 @@ impl<T> Upcoming<T> {
 
     #[inline(never)]
     fn insert(&mut self, entry: Entry<T>) -> bool {
-        let mut place = self.all.len();
+        let mut place = self.place_behind((entry.at, entry.since));
         while place > 0 && self.is_before(&entry, place - 1) {
             place -= 1;
         }
         self.all.insert(place, entry);
         self.note_first();
         place == 0
+    }
+
+    /// The place behind all that come out by then and have been the next for as long; it is sought from the end.
+    fn place_behind(&self, new: (Instant, Since)) -> usize {
+        let len = self.all.len();
+        let (mut before, mut behind) = (0, len);
+        let mut step = 1;
+        while step <= len {
+            if self.all[len - step].key() <= new {
+                before = len - step + 1;
+                break;
+            }
+            behind = len - step;
+            step *= 2;
+        }
+        while before < behind {
+            let middle = before.midpoint(behind);
+            if self.all[middle].key() <= new {
+                before = middle + 1;
+            } else {
+                behind = middle;
+            }
+        }
+        behind
     }
 
     #[inline]
@@ -165,6 +203,23 @@ mod tests {
             }
             assert_eq!(upcoming.first(), upcoming.all.front().map_or(NONE, |first| (first.at, first.since)));
         }
+    }
+
+    #[test]
+    fn each_has_the_place_that_a_walk_from_the_end_finds() {
+        let mut rng = airtcp_core::Rng::derive(2, "upcoming");
+        let mut upcoming = Upcoming::new();
+        for _ in 0..3_000 {
+            let [at, since, cause] = [40, 3, 2].map(|below| rng.below(below));
+            let new = entry(at, since, cause, FROM[rng.below(3) as usize], 'a');
+            let behind = upcoming.all.iter().rposition(|there| there.key() <= new.key()).map_or(0, |place| place + 1);
+            assert_eq!(upcoming.place_behind(new.key()), behind);
+            upcoming.push(new);
+            if rng.below(3) == 0 {
+                upcoming.all.pop_front();
+            }
+        }
+        assert!(upcoming.all.len() > 1_000 && upcoming.all.iter().is_sorted_by_key(Entry::key));
     }
 
     #[test]

@@ -61,6 +61,9 @@ enum Content {
 }
 
 impl Packet {
+    /// Bytes in memory from where [`Packet::ip`] is to the end of what is in one piece with it.
+    pub const HEADER_MEMORY: usize = size_of::<Inner>();
+
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
         Packet::new_in(None, ip, tcp, content)
     }

@@ -5,12 +5,13 @@ mod probe;
 mod requests;
 
 use crate::digest::Digest;
+use crate::fetch::fetch;
 use crate::index::{FlowId, ProbeId, SocketId, WorkloadId};
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample, WorkloadOutcome};
 use crate::settings::RunSettings;
 use crate::topology::Flow;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
-use airtcp_schemes::socket::destination_port;
+use airtcp_schemes::socket::{FlowEnd, destination_port};
 use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
 use application::{Application, Role};
 use probe::Probe;
@@ -110,6 +111,9 @@ impl Host {
         if !flow.socket.is_tcp() {
             self.with_hidden.push(self.sockets.next_key());
         }
+        if self.sockets.is_empty() {
+            self.sockets.reserve_exact(1); // Most hosts have one, and of thousands of hosts each would have room for four.
+        }
         self.sockets.push_and_get_key(Application::new(id, flow, opening, role, rng, has_digest))
     }
 
@@ -132,6 +136,28 @@ impl Host {
             if series {
                 socket.series.push(Sample { at, delivered, acked, cwnd, srtt, repairs });
             }
+        }
+    }
+
+    /// Has the socket of a packet that will arrive fetched, and how it is found.
+    pub fn fetch_socket(&self, packet: &Packet) {
+        self.ports.first().into_iter().for_each(fetch);
+        self.timers.peek().into_iter().for_each(fetch);
+        self.likely_socket(packet).into_iter().for_each(fetch);
+    }
+
+    /// The same of its connection: once the socket is there.
+    pub fn fetch_connection(&self, packet: &Packet) {
+        let end = self.likely_socket(packet).and_then(|socket| socket.end.as_ref());
+        end.and_then(FlowEnd::connection).into_iter().for_each(fetch);
+    }
+
+    /// The socket that a packet is most likely for.
+    #[inline]
+    fn likely_socket(&self, packet: &Packet) -> Option<&Application> {
+        match &self.sockets.raw[..] {
+            [only] => Some(only),
+            _ => Some(&self.sockets[self.socket_at(packet.tcp()?.destination_port)?]),
         }
     }
 

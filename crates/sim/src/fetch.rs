@@ -1,0 +1,24 @@
+//! Has the processor fetch memory that will be read soon.
+
+use prefetch_index::prefetch_index;
+use std::ptr;
+
+/// Bytes that a processor fetches at once.
+const LINE: usize = 64;
+
+/// Has a value fetched, but not what it points to.
+#[inline(always)]
+pub fn fetch<T>(value: &T) {
+    fetch_from(value, size_of::<T>());
+}
+
+/// So many bytes from where a value is.
+#[inline(always)]
+pub fn fetch_from<T>(value: &T, bytes: usize) {
+    // Any address can be named by how far it is from that of a byte; nothing is read there.
+    static BYTE: &[u8] = &[0];
+    let way = ptr::from_ref(value).addr().wrapping_sub(BYTE.as_ptr().addr());
+    for line in (0..bytes).step_by(LINE) {
+        prefetch_index(BYTE, way.wrapping_add(line));
+    }
+}

@@ -1,0 +1,118 @@
+//! Has the processor fetch what the next arrivals at hosts will read, while it handles the one before them.
+//!
+//! Of a flow an arrival reads some 70 cache lines: the packet, the host, the connection, the link that the answer takes.
+//! Among hundreds of flows these have left the near caches when the flow's next packet comes, and each would be waited for.
+//! Which packets come next out of a fan is known. Only the time that a run takes depends on what is done here.
+
+use crate::element::{ElementKind, PlacedElement};
+use crate::engine::Engine;
+use crate::fetch::{fetch, fetch_from};
+use crate::host::Host;
+use crate::index::{FanId, NodeId};
+use crate::upcoming::Entry;
+use airtcp_core::Packet;
+
+/// With fewer elements all that belongs to them stays in the near caches, and looking ahead would only cost.
+pub const LEAST_ELEMENTS: usize = 200;
+
+/// How many arrivals ahead each part is fetched. Where it is says a part that was fetched an arrival earlier.
+const PACKET: usize = 6;
+const ELEMENT: usize = 5;
+const HOST: usize = 4;
+const SOCKET: usize = 3;
+const CONNECTION: usize = 2;
+
+impl Engine<'_> {
+    /// A packet of a fan is about to arrive.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&self, fan: FanId) {
+        if self.looks_ahead {
+            self.fetch_arrivals(fan);
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_arrivals(&self, fan: FanId) {
+        let coming = |ahead| self.network.fans[fan].ahead(ahead);
+        if let Some(Entry { from, what: packet, .. }) = coming(PACKET) {
+            fetch(&self.network.pipes[*from].to);
+            fetch_from(packet.ip(), Packet::HEADER_MEMORY);
+        }
+        if let Some(element) = coming(ELEMENT).and_then(|next| self.element_behind(next)) {
+            fetch(element);
+        }
+        if let Some(host) = coming(HOST).and_then(|next| self.host_behind(next)) {
+            fetch(host);
+        }
+        if let Some(next) = coming(SOCKET) {
+            if let Some((_, pipe)) = self.network.first_hops[self.node_behind(next)] {
+                fetch(&self.network.pipes[pipe]);
+            }
+            if let Some(host) = self.host_behind(next) {
+                host.fetch_socket(&next.what);
+            }
+        }
+        if let Some(next) = coming(CONNECTION)
+            && let Some(host) = self.host_behind(next)
+        {
+            host.fetch_connection(&next.what);
+        }
+    }
+
+    fn node_behind(&self, next: &Entry<Packet>) -> NodeId {
+        self.network.pipes[next.from].to
+    }
+
+    fn element_behind(&self, next: &Entry<Packet>) -> Option<&PlacedElement> {
+        Some(&self.elements[self.network.hosts[self.node_behind(next)]?])
+    }
+
+    fn host_behind(&self, next: &Entry<Packet>) -> Option<&Host> {
+        match &self.element_behind(next)?.body {
+            ElementKind::Host(host) => Some(host),
+            ElementKind::Scheme(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flow, RunSettings, Topology};
+    use airtcp_core::parameters::Parameters;
+    use airtcp_core::{Duration, Instant};
+    use airtcp_link::LinkSettings;
+
+    /// Flows over one link, the last two of which end at the same hosts.
+    fn dumbbell() -> Topology {
+        let mut topology = Topology::new();
+        let (left, right) = (topology.node("left"), topology.node("right"));
+        let mut link = LinkSettings::default();
+        for (key, value) in [("rate", "20Mbit"), ("delay", "3ms"), ("queue", "40packets")] {
+            link.set(key, &value.into()).unwrap();
+        }
+        topology.link("middle", left, right, link.clone(), link.clone());
+        for n in 0..6 {
+            let [from, to] = ["from", "to"].map(|side| topology.node(&format!("{side} {n}")));
+            topology.link(&format!("left {n}"), from, left, link.clone(), link.clone());
+            topology.link(&format!("right {n}"), right, to, link.clone(), link.clone());
+            for flow in 0..=n / 5 {
+                topology.flow(Flow::new(&format!("flow {n} {flow}"), from, to));
+            }
+        }
+        topology
+    }
+
+    #[test]
+    fn what_is_fetched_changes_nothing() {
+        let settings = RunSettings { duration: Duration::from_secs(5), ..RunSettings::default() };
+        let topology = dumbbell();
+        let [with, without] = [true, false].map(|looks_ahead| {
+            let engine = Engine::new(&topology, &settings, None).unwrap();
+            assert!(!engine.looks_ahead && !engine.network.fans.is_empty(), "small networks need nothing fetched");
+            Engine { looks_ahead, ..engine }.run(Instant::ZERO + settings.duration).unwrap()
+        });
+        assert_eq!((with.trace_hash, with.events), (without.trace_hash, without.events));
+        assert!(with.flows.iter().all(|flow| flow.total_bytes > 100_000));
+    }
+}
