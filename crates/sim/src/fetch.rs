@@ -12,7 +12,7 @@ pub fn fetch<T>(value: &T) {
     fetch_from(value, size_of::<T>());
 }
 
-/// So many bytes from where a value is.
+/// So many bytes from where a value is; the last of them may be left out if it does not begin where a line does.
 #[inline(always)]
 pub fn fetch_from<T>(value: &T, bytes: usize) {
     // Any address can be named by how far it is from that of a byte; nothing is read there.

@@ -152,7 +152,7 @@ impl Host {
         end.and_then(FlowEnd::connection).into_iter().for_each(fetch);
     }
 
-    /// The socket that a packet is most likely for.
+    /// The socket that a packet is most likely for. Where there is only one, the list of ports need not be read.
     #[inline]
     fn likely_socket(&self, packet: &Packet) -> Option<&Application> {
         match &self.sockets.raw[..] {
