@@ -99,6 +99,111 @@ fn flows_that_send_little_again_and_again_starve_nobody() {
     assert!(arrived[&1] > 200, "a quarter of 1000 packets: {arrived:?}");
 }
 
+/// When the last of ten packets has arrived that a flow sends at once beside ten flows that always have something to send.
+fn request_beside_bulk(keys: &str) -> Duration {
+    let mut link = fq_codel(&format!(", limit = \"100000packets\", quantum = 1500, ways = 8{keys}"));
+    for bulk in (1..=10).flat_map(|flow| [flow; 60]) {
+        link.send(at(0), of_flow(bulk, 1500), &mut |_, _| {});
+    }
+    let sent = at(300_000_000);
+    run_until(&mut link, sent, &mut |_, _| {}, &mut |_, _, _| {});
+    for _ in 0..10 {
+        link.send(sent, of_flow(99, 1500), &mut |_, _| {});
+    }
+    let mut last = sent;
+    let mut on_arrival = |at, packet| {
+        if port(&packet) == 99 {
+            last = at;
+        }
+    };
+    run_until(&mut link, Instant::MAX, &mut on_arrival, &mut |_, _, _| {});
+    last.saturating_since(sent)
+}
+
+#[test]
+fn a_request_with_a_head_start_waits_for_no_turn_of_all_downloads() {
+    let ms = Duration::from_millis;
+    assert!(request_beside_bulk("") > ms(90), "nine rounds of ten packets");
+    assert!(request_beside_bulk(", head_start = 15000") <= ms(22), "every second packet of a millisecond");
+    assert!(request_beside_bulk(", head_start = 7500") > ms(45), "half of it has one");
+}
+
+#[test]
+fn flows_that_begin_one_after_the_other_leave_half_of_the_link_to_others() {
+    // New flows bring 18 Mbit/s, all with a head start, and an old one that fills the link.
+    let mut link = fq_codel(
+        ", limit = \"100000packets\", flows = 8192, ways = 8, head_start = 15000, target = \"5s\", interval = \"100s\"",
+    );
+    let mut old = 0;
+    for ms in 0..4000u64 {
+        let mut on_arrival = |_, packet: airtcp_core::Packet| {
+            old += u64::from(ms >= 1000 && port(&packet) == 1) * u64::from(packet.wire_len());
+        };
+        run_until(&mut link, at(ms * 1_000_000), &mut on_arrival, &mut |_, _, _| {});
+        link.send(at(ms * 1_000_000), of_flow(1, 1500), &mut |_, _| {});
+        for half in 0..3 {
+            link.send(at(ms * 1_000_000), of_flow(100 + ((ms * 3 + half) / 20) as u16, 750), &mut |_, _| {});
+        }
+    }
+    let share = old as f64 / 4_500_000.0;
+    // RFC 8290 sends the first quantum of each ahead of all: a tenth of what they bring.
+    assert!((0.38..0.5).contains(&share), "{share} of the link");
+}
+
+#[test]
+fn short_packets_with_a_head_start_need_not_wait_for_a_long_one_each() {
+    // Eight calls of 240 bytes each 20 ms beside eight flows that fill 5 Mbit/s: they have 60 KB only after 5 s.
+    let queue = "{ kind = \"fq-codel\", ways = 8, head_start = 60000, target = \"5s\", interval = \"100s\" }";
+    let mut link = link(&[("rate", "5Mbit"), ("queue", queue)]);
+    let (mut bulk, mut longest) = ([0; 8], Duration::ZERO);
+    let mut sent = std::collections::VecDeque::new();
+    for ms in 0..8000u64 {
+        let now = at(ms * 1_000_000);
+        let mut on_arrival = |at: Instant, packet: airtcp_core::Packet| match port(&packet) {
+            flow @ 1..=8 => bulk[usize::from(flow) - 1] -= 1,
+            20 => longest = longest.max(at.saturating_since(sent.pop_front().expect("it was sent"))),
+            _ => {}
+        };
+        run_until(&mut link, now, &mut on_arrival, &mut |_, _, _| {});
+        for flow in 1..=8u16 {
+            let waiting = &mut bulk[usize::from(flow) - 1];
+            for _ in *waiting..7 {
+                link.send(now, of_flow(flow, 1500), &mut |_, _| {});
+            }
+            *waiting = 7;
+        }
+        for call in (20..28).filter(|_| ms % 20 == 0) {
+            link.send(now, of_flow(call, 240), &mut |_, _| {});
+        }
+        sent.extend((ms % 20 == 0).then_some(now));
+    }
+    assert!(longest < Duration::from_millis(60), "two rounds at most: {longest}");
+}
+
+#[test]
+fn a_sender_that_waited_for_an_acknowledgment_in_vain_has_no_head_start() {
+    let ahead = |repeats: bool| {
+        let mut link = fq_codel(", limit = \"100000packets\", quantum = 1500, ways = 8, head_start = 15000");
+        for n in 0..20 {
+            link.send(at(0), segment(1, n * 1460, 1500), &mut |_, _| {});
+        }
+        run_until(&mut link, at(2_000_000_000), &mut |_, _| {}, &mut |_, _, _| {});
+        let now = at(2_000_000_000);
+        for flow in (2..=11).flat_map(|flow| [flow; 30]) {
+            link.send(now, of_flow(flow, 1500), &mut |_, _| {});
+        }
+        run_until(&mut link, at(2_250_000_000), &mut |_, _| {}, &mut |_, _, _| {});
+        for n in 0..5 {
+            link.send(at(2_250_000_000), segment(1, (n + if repeats { 15 } else { 20 }) * 1460, 1500), &mut |_, _| {});
+        }
+        let mut count = 0;
+        let mut on_arrival = |_, packet: airtcp_core::Packet| count += u32::from(packet.tcp().is_some());
+        run_until(&mut link, at(2_263_000_000), &mut on_arrival, &mut |_, _, _| {});
+        count
+    };
+    assert_eq!([false, true].map(ahead), [5, 2]);
+}
+
 #[test]
 fn overflow_takes_the_head_of_the_longest_queue() {
     for limit in ["limit = \"10packets\"", "limit = \"15kB\"", "memory = \"20kB\""] {

@@ -7,7 +7,9 @@
 //!
 //! With `ways`, a flow whose queue is taken gets another of its set, as in CAKE: of 200 flows in 1024 queues a sixth share
 //! one otherwise, and a new connection waits behind all that an old one has sent. With `spares_repeats`, CoDel drops no data that its
-//! sender had to send again: the flow would stand still for as long once more. Both are off in RFC 8290.
+//! sender had to send again: the flow would stand still for as long once more. With `head_start`, what a flow sends first goes ahead of
+//! those that have sent more, every second byte at most, so a request need not wait for a turn of all downloads with each of its packets. All
+//! three are off in RFC 8290.
 //!
 //! Difference: overflow drops packets one at a time until the rest fits, where Linux drops up to 64 at once to save
 //! the search for the longest queue.
@@ -46,6 +48,8 @@ parameters! {
         pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
         /// Queues of a set; a flow may have any of its set that is free. 1 is a queue by the hash alone.
         pub ways: u32 = 1, "RFC 8290; Linux, sch_cake, has 8 (Høiland-Jørgensen, Täht and Morton 2018)";
+        /// Bytes of a flow that go ahead of flows that have sent more, after a second in which it sent nothing; no more than every second byte. 0 lets all take turns.
+        pub head_start: u32 = 0, "RFC 8290; ours: least attained service first (Rai, Biersack and Urvoy-Keller 2005), for so much";
         /// Intervals beyond the target after which a packet is dropped, ECN-capable or not, if more than four of its queue wait; never if auto.
         pub overdue: Option<u32> = None, "ours: RFC 7567, section 3, asks for ways to deal with unresponsive flows; Linux has none";
         /// Whether a TCP segment that is sent again is kept, and the packet behind it dropped in its place.
@@ -57,6 +61,9 @@ parameters! {
 const MAX_FLOWS: u32 = 65_536;
 /// A smaller quantum only makes more turns.
 const MIN_QUANTUM: u32 = 64;
+
+/// A flow that sent nothing for so long begins anew.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// A segment further from the end of its stream is of another one.
 const STREAM_REACH: i32 = 1 << 24;
@@ -101,9 +108,14 @@ pub(crate) struct FqCodelQueue {
     ways: usize,
     key: (u64, u64),
     flows: Vec<Flow>,
-    /// Queues that were empty a short while ago, then the others; both in order of their turns.
+    /// Queues that were empty a short while ago, then the others; in order of their turns.
     new: VecDeque<usize>,
+    /// Those that have sent less than a head start, in order of their turns.
+    young: VecDeque<usize>,
     old: VecDeque<usize>,
+    head_start: u64,
+    /// Bytes that young ones sent while old ones waited, and those have not sent since.
+    owed: i64,
     waiting: Backlog,
     memory: u64,
 }
@@ -122,12 +134,24 @@ struct Flow {
     deficit: i64,
     /// Whether it stands in one of the lists.
     is_listed: bool,
+    /// When the latest packet came, and bytes that were sent since it came after a pause.
+    latest: Instant,
+    sent: u64,
+}
+
+/// The lists of queues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    New,
+    Young,
+    Old,
 }
 
 impl FqCodelQueue {
     /// On a link whose packets have at most `mtu` bytes; `rng` seeds the hash.
     pub(crate) fn new(settings: &FqCodel, mtu: u32, rng: &mut Rng) -> Self {
-        let FqCodel { limit, memory, flows, quantum, target, interval, ecn, ways, overdue, spares_repeats } = *settings;
+        let FqCodel { limit, memory, flows, quantum, target, interval, ecn, ways, head_start, overdue, spares_repeats } =
+            *settings;
         FqCodelQueue {
             limit,
             memory_limit: memory.0,
@@ -139,7 +163,10 @@ impl FqCodelQueue {
             key: (rng.next_u64(), rng.next_u64()),
             flows: (0..flows.max(1)).map(|_| Flow::default()).collect(),
             new: VecDeque::new(),
+            young: VecDeque::new(),
             old: VecDeque::new(),
+            head_start: head_start.into(),
+            owed: 0,
             waiting: Backlog::default(),
             memory: 0,
         }
@@ -176,9 +203,16 @@ impl FqCodelQueue {
     /// Adds a packet that waits since then to its flow's queue, which it gives back.
     fn place(&mut self, since: Instant, packet: Packet, was_repeat: bool) -> usize {
         let (index, hash) = self.queue_of(&packet);
-        let is_repeat = self.spares_repeats && self.flows[index].is_repeat(&packet) || was_repeat;
+        let is_watched = self.spares_repeats || self.head_start > 0;
+        let goes_back = is_watched && self.flows[index].is_repeat(&packet);
+        let is_repeat = self.spares_repeats && goes_back || was_repeat;
         self.change(index, |flow, _| flow.fifo.push(since, packet, is_repeat));
         let flow = &mut self.flows[index];
+        // A sender that waited for an acknowledgment in vain has not been idle.
+        if since >= flow.latest + IDLE && !goes_back || !flow.is_of(hash) && !flow.is_listed {
+            flow.sent = 0;
+        }
+        flow.latest = since;
         if !flow.is_listed {
             flow.is_listed = true;
             flow.owner = Some(hash);
@@ -200,10 +234,51 @@ impl FqCodelQueue {
         let mut waiting: Vec<Waiting> = self.flows.iter_mut().flat_map(drain).collect();
         waiting.sort_by_key(|waiting| waiting.since);
         self.flows = (0..flows).map(|_| Flow::default()).collect();
-        (self.new, self.old, self.ways) = (VecDeque::new(), VecDeque::new(), ways);
+        (self.new, self.young, self.old, self.ways) = (VecDeque::new(), VecDeque::new(), VecDeque::new(), ways);
         (self.waiting, self.memory) = (Backlog::default(), 0);
         for Waiting { since, packet, is_repeat } in waiting {
             self.place(since, packet, is_repeat);
+        }
+    }
+
+    /// All queues that are not empty, and some that are.
+    fn listed(&self) -> impl DoubleEndedIterator<Item = &usize> {
+        self.old.iter().chain(&self.young).chain(&self.new)
+    }
+
+    /// The list whose turn it is.
+    fn turn(&self) -> List {
+        if !self.new.is_empty() {
+            List::New
+        } else if self.young.is_empty() || self.owed >= self.quantum && !self.old.is_empty() {
+            List::Old
+        } else {
+            List::Young
+        }
+    }
+
+    fn list(&mut self, list: List) -> &mut VecDeque<usize> {
+        match list {
+            List::New => &mut self.new,
+            List::Young => &mut self.young,
+            List::Old => &mut self.old,
+        }
+    }
+
+    /// Puts a queue behind those with which it takes turns.
+    fn line_up(&mut self, index: usize) {
+        let is_young = self.flows[index].sent < self.head_start;
+        self.list(if is_young { List::Young } else { List::Old }).push_back(index);
+    }
+
+    /// A packet of so many bytes leaves a queue of this list.
+    fn count(&mut self, index: usize, list: List, bytes: u32) {
+        self.flows[index].deficit -= i64::from(bytes);
+        self.flows[index].sent += u64::from(bytes);
+        match list {
+            List::New => {}
+            List::Young => self.owed = (self.owed + i64::from(bytes)).min(self.quantum * 2),
+            List::Old => self.owed = (self.owed - i64::from(bytes)).max(0),
         }
     }
 
@@ -215,7 +290,7 @@ impl FqCodelQueue {
     fn drop_from_longest(&mut self, signals: &mut Signals<'_>) {
         let bytes = |index: &usize| self.flows[*index].fifo.backlog().bytes;
         // All that is not empty is listed. Of equals, the first in the list.
-        let Some(longest) = self.old.iter().chain(&self.new).copied().rev().max_by_key(bytes) else { return };
+        let Some(longest) = self.listed().copied().rev().max_by_key(bytes) else { return };
         if let Some(waiting) = self.change(longest, |flow, _| flow.fifo.pop_for_room()) {
             signals.drop(waiting.packet, DropReason::QUEUE_FULL);
         }
@@ -258,6 +333,7 @@ impl DepartureQueue for FqCodelQueue {
     fn adopt(&mut self, next: &dyn Any) -> bool {
         let Some(next) = next.downcast_ref::<Self>() else { return false };
         (self.limit, self.memory_limit, self.quantum) = (next.limit, next.memory_limit, next.quantum);
+        self.head_start = next.head_start;
         (self.law, self.overdue, self.spares_repeats) = (next.law, next.overdue, next.spares_repeats);
         if (next.flows.len(), next.ways) != (self.flows.len(), self.ways) {
             self.deal_anew(next.flows.len(), next.ways);
@@ -276,12 +352,11 @@ impl DepartureQueue for FqCodelQueue {
 
     fn dequeue(&mut self, now: Instant, signals: &mut Signals<'_>) -> Option<Packet> {
         loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let index = list.pop_front()?;
+            let turn = self.turn();
+            let index = self.list(turn).pop_front()?;
             if self.flows[index].deficit <= 0 {
                 self.flows[index].deficit += self.quantum;
-                self.old.push_back(index);
+                self.line_up(index);
                 continue;
             }
             if let Some(intervals) = self.overdue {
@@ -289,13 +364,12 @@ impl DepartureQueue for FqCodelQueue {
             }
             match self.change(index, |flow, law| flow.control.dequeue(law, now, &mut flow.fifo, signals)) {
                 Some(packet) => {
-                    self.flows[index].deficit -= i64::from(packet.wire_len());
-                    let list = if is_new { &mut self.new } else { &mut self.old };
-                    list.push_front(index);
+                    self.count(index, turn, packet.wire_len());
+                    self.list(turn).push_front(index);
                     return Some(packet);
                 }
                 // Not forgotten at once, or a flow could be new again and again and starve the others.
-                None if is_new => self.old.push_back(index),
+                None if turn == List::New => self.line_up(index),
                 None => self.flows[index].is_listed = false,
             }
         }
@@ -307,7 +381,7 @@ impl DepartureQueue for FqCodelQueue {
 
     fn waiting_flows(&self) -> Option<usize> {
         let has_some = |index: &&usize| self.flows[**index].fifo.backlog().packets > 1;
-        Some(self.new.iter().chain(&self.old).filter(has_some).count())
+        Some(self.listed().filter(has_some).count())
     }
 
     fn replace_newest(&mut self, packet: Packet, covers: &dyn Fn(&Packet, &Packet) -> bool) -> Result<Packet, Packet> {

@@ -140,7 +140,7 @@ impl Station {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = sixteenth(site.max_memory);
-        let queue = settings.queue.clone().unwrap_or_else(link_queue);
+        let queue = settings.queue.clone().unwrap_or_else(|| link_queue(settings.head_start));
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), sixteenth * share::QUEUE);
         let mut egress = Egress::new(queue, site.rng);
         if settings.thin_acks {

@@ -85,7 +85,7 @@ impl Gateway {
         let sixteenth = site.max_memory.0 / 16;
         let rtt = settings.wireless_rtt.or(site.link.round_trip).unwrap_or(Duration::from_millis(500));
         let most = sixteenth * share::QUEUE;
-        let queue = settings.queue.clone().unwrap_or_else(link_queue);
+        let queue = settings.queue.clone().unwrap_or_else(|| link_queue(0));
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), most);
         let ecn_threshold = settings.ecn_threshold.map(|threshold| threshold.0);
         let egress = Egress::new(EgressSettings { ecn_threshold, ..queue }, site.rng);
