@@ -13,7 +13,7 @@ use super::advice::Advice;
 use super::carried::{Carried, LEAST};
 use super::contest::{Contest, Flows, Hop};
 use super::departures::Sample;
-use super::excursion::Excursions;
+use super::excursion::{self, Excursions};
 use super::history::{self, History, LEAST_TARGET};
 use super::in_flight::{self, InFlight};
 use super::leeway::Leeway;
@@ -371,7 +371,7 @@ impl RateLaw {
         wait: Duration,
         target: Duration,
     ) -> (Duration, Finding) {
-        if !self.is_pursuing || wait <= target {
+        if !self.is_pursuing && self.pace.is_none() || wait <= target {
             self.longer_way.forget();
             return (wait, Finding::Ours);
         }
@@ -379,6 +379,10 @@ impl RateLaw {
         let Some(before) = self.longer_way.judge(left, wait, &self.carried, jitter, &self.excursions) else {
             return (wait, Finding::Ours);
         };
+        if !self.is_pursuing {
+            self.history.restart_from_last();
+            return (Duration::ZERO, Finding::Ours);
+        }
         let finding = self.others.on_longer_way(now, before);
         if finding == Finding::Ours {
             self.history.restart_from_last();
@@ -527,11 +531,13 @@ impl RateLaw {
     fn excuse(&mut self, now: Instant) {
         let lost = self.history.loss().latest();
         let comes = self.suspects(now);
+        let (time, least) = (self.reaction() * 2, self.target() * 2);
+        if let Some(wait) = self.longer_way.same_for(now, time, least, self.history.jitter()) {
+            // At the bound nothing else empties the link of what waits since it stood still for a moment.
+            let wait = if self.is_pursuing { wait } else { wait.min(excursion::MOST_DRAINED) };
+            self.excursions.drain_wait(now, wait, self.reaction());
+        }
         let begun = if self.is_pursuing {
-            let (time, least) = (self.reaction() * 2, self.target() * 2);
-            if let Some(wait) = self.longer_way.same_for(now, time, least, self.history.jitter()) {
-                self.excursions.drain_wait(now, wait, self.reaction());
-            }
             self.excursions.drain(now, comes)
         } else {
             comes.and_then(|comes| self.excursions.suspect(now, comes))

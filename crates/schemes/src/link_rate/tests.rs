@@ -296,6 +296,37 @@ fn reports_are_about_large_packets_where_there_are_any() {
 }
 
 #[test]
+fn what_waits_at_the_bound_since_the_link_stood_still_is_emptied() {
+    let ms = Duration::from_millis;
+    for stood_still in [3, 12, 28, 60] {
+        let mut run = Run::new(Some(mbit(20)), mbit(20));
+        run.run(SECOND * 3);
+        run.link.free_at = run.link.free_at.max(run.now) + ms(stood_still);
+        run.run(SECOND * 2);
+        run.run(SECOND);
+        let longest = run.waits.iter().max().copied().unwrap_or_default();
+        let used = run.use_of_link(SECOND);
+        assert!(longest < ms(4) && used >= 98, "{stood_still} ms: {longest}, {used} %");
+        assert!(run.law.pursued().is_none());
+    }
+}
+
+#[test]
+fn a_way_that_gets_longer_at_the_bound_costs_little() {
+    // What is longer than can be emptied at once is tried again and again, until it is what it always is: 10 s.
+    for (longer, least) in [(3, 98), (12, 98), (60, 94)] {
+        let mut run = Run::new(Some(mbit(20)), mbit(20));
+        run.run(SECOND * 3);
+        run.link.others = Duration::from_millis(longer);
+        run.run(SECOND * 12);
+        assert!(run.use_of_link(SECOND * 12) >= least, "{longer} ms: {} %", run.use_of_link(SECOND * 12));
+        run.run(SECOND * 4);
+        let used = run.use_of_link(SECOND * 4);
+        assert!(run.law.pursued().is_none() && used >= 98, "{longer} ms: {used} %");
+    }
+}
+
+#[test]
 fn jitter_is_no_queue() {
     for (jitter, least) in [(1, 98), (4, 98), (10, 96), (30, 96)] {
         let mut run = Run::new(Some(mbit(10)), mbit(10));
