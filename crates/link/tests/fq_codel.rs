@@ -181,6 +181,22 @@ fn short_packets_with_a_head_start_need_not_wait_for_a_long_one_each() {
 }
 
 #[test]
+fn a_flow_whose_packets_wait_for_longer_than_a_second_is_not_idle() {
+    let keys = ", limit = \"100000packets\", quantum = 1500, ways = 8, head_start = 15000, target = \"5s\", interval = \"100s\"";
+    let mut link = fq_codel(keys);
+    for flow in (1..=10).flat_map(|flow| [flow; 300]) {
+        link.send(at(0), of_flow(flow, 1500), &mut |_, _| {});
+    }
+    let now = at(1_500_000_000);
+    run_until(&mut link, now, &mut |_, _| {}, &mut |_, _, _| {});
+    link.send(now, of_flow(1, 1500), &mut |_, _| {});
+    let mut count = 0;
+    let mut on_arrival = |_, packet| count += u32::from(port(&packet) == 1);
+    run_until(&mut link, now + Duration::from_millis(100), &mut on_arrival, &mut |_, _, _| {});
+    assert!(count <= 11, "{count} of a hundred packets of ten flows");
+}
+
+#[test]
 fn a_sender_that_waited_for_an_acknowledgment_in_vain_has_no_head_start() {
     let ahead = |repeats: bool| {
         let mut link = fq_codel(", limit = \"100000packets\", quantum = 1500, ways = 8, head_start = 15000");

@@ -134,7 +134,7 @@ struct Flow {
     deficit: i64,
     /// Whether it stands in one of the lists.
     is_listed: bool,
-    /// When the latest packet came, and bytes that were sent since it came after a pause.
+    /// When the latest packet came or left, and bytes that were sent since the last pause.
     latest: Instant,
     sent: u64,
 }
@@ -209,7 +209,8 @@ impl FqCodelQueue {
         self.change(index, |flow, _| flow.fifo.push(since, packet, is_repeat));
         let flow = &mut self.flows[index];
         // A sender that waited for an acknowledgment in vain has not been idle.
-        if since >= flow.latest + IDLE && !goes_back || !flow.is_of(hash) && !flow.is_listed {
+        let was_idle = flow.fifo.backlog().packets == 1 && since >= flow.latest + IDLE && !goes_back;
+        if was_idle || !flow.is_listed && !flow.is_of(hash) {
             flow.sent = 0;
         }
         flow.latest = since;
@@ -272,9 +273,10 @@ impl FqCodelQueue {
     }
 
     /// A packet of so many bytes leaves a queue of this list.
-    fn count(&mut self, index: usize, list: List, bytes: u32) {
-        self.flows[index].deficit -= i64::from(bytes);
-        self.flows[index].sent += u64::from(bytes);
+    fn count(&mut self, now: Instant, index: usize, list: List, bytes: u32) {
+        let flow = &mut self.flows[index];
+        flow.deficit -= i64::from(bytes);
+        (flow.latest, flow.sent) = (now, flow.sent + u64::from(bytes));
         match list {
             List::New => {}
             List::Young => self.owed = (self.owed + i64::from(bytes)).min(self.quantum * 2),
@@ -364,7 +366,7 @@ impl DepartureQueue for FqCodelQueue {
             }
             match self.change(index, |flow, law| flow.control.dequeue(law, now, &mut flow.fifo, signals)) {
                 Some(packet) => {
-                    self.count(index, turn, packet.wire_len());
+                    self.count(now, index, turn, packet.wire_len());
                     self.list(turn).push_front(index);
                     return Some(packet);
                 }
