@@ -7,9 +7,9 @@
 //!
 //! With `ways`, a flow whose queue is taken gets another of its set, as in CAKE: of 200 flows in 1024 queues a sixth share
 //! one otherwise, and a new connection waits behind all that an old one has sent. With `spares_repeats`, CoDel drops no data that its
-//! sender had to send again: the flow would stand still for as long once more. With `head_start`, what a flow sends first goes ahead of
-//! those that have sent more, every second byte at most, so a request need not wait for a turn of all downloads with each of its packets. All
-//! three are off in RFC 8290.
+//! sender had to send again: the flow would stand still for as long once more. With `head_start`, queues that have
+//! sent less than that since they were idle are served before the others, for every second byte, so a request need not wait for a turn of all
+//! downloads with each of its packets. Until then such a queue is also new again each time that it was found empty. All three are off in RFC 8290.
 //!
 //! Difference: overflow drops packets one at a time until the rest fits, where Linux drops up to 64 at once to save
 //! the search for the longest queue.
@@ -48,7 +48,7 @@ parameters! {
         pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
         /// Queues of a set; a flow may have any of its set that is free. 1 is a queue by the hash alone.
         pub ways: u32 = 1, "RFC 8290; Linux, sch_cake, has 8 (Høiland-Jørgensen, Täht and Morton 2018)";
-        /// Bytes of a flow that go ahead of flows that have sent more, after a second in which it sent nothing; no more than every second byte. 0 lets all take turns.
+        /// Bytes of a flow that go ahead of flows that have sent more, if it begins or had nothing to send for a second; where several such flows have packets waiting, they have every second byte. 0 lets all take turns.
         pub head_start: u32 = 0, "RFC 8290; ours: least attained service first (Rai, Biersack and Urvoy-Keller 2005), for so much";
         /// Intervals beyond the target after which a packet is dropped, ECN-capable or not, if more than four of its queue wait; never if auto.
         pub overdue: Option<u32> = None, "ours: RFC 7567, section 3, asks for ways to deal with unresponsive flows; Linux has none";
@@ -62,7 +62,7 @@ const MAX_FLOWS: u32 = 65_536;
 /// A smaller quantum only makes more turns.
 const MIN_QUANTUM: u32 = 64;
 
-/// A flow that sent nothing for so long begins anew.
+/// A flow of which nothing came, waited or left for so long begins anew.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// A segment further from the end of its stream is of another one.
@@ -108,13 +108,13 @@ pub(crate) struct FqCodelQueue {
     ways: usize,
     key: (u64, u64),
     flows: Vec<Flow>,
-    /// Queues that were empty a short while ago, then the others; in order of their turns.
+    /// Queues in order of their turns: those that were empty a short while ago, those that have sent less than a head start, and the
+    /// others.
     new: VecDeque<usize>,
-    /// Those that have sent less than a head start, in order of their turns.
     young: VecDeque<usize>,
     old: VecDeque<usize>,
     head_start: u64,
-    /// Bytes that young ones sent while old ones waited, and those have not sent since.
+    /// Bytes that young ones sent and old ones have not sent since, two quanta at most.
     owed: i64,
     waiting: Backlog,
     memory: u64,
@@ -370,7 +370,7 @@ impl DepartureQueue for FqCodelQueue {
                     self.list(turn).push_front(index);
                     return Some(packet);
                 }
-                // Not forgotten at once, or a flow could be new again and again and starve the others.
+                // Not forgotten at once, or a flow could be new again and again and starve the others; one with a head start may, until that is used.
                 None if turn == List::New => self.line_up(index),
                 None => self.flows[index].is_listed = false,
             }

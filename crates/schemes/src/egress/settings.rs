@@ -134,6 +134,7 @@ pub(crate) fn flow_queue() -> FqCodel {
 
 /// The same before a link, where what waited an interval beyond the target is dropped, but for the time in which the link stood still.
 /// That also bounds senders that heed no marks: BBR of a QUIC stack filled 6 MB of the queue, where the link alone would have dropped.
+/// So many bytes of a flow go ahead of flows that have sent more.
 pub(crate) fn link_queue(head_start: u32) -> Queue {
     Queue::FqCodel(FqCodel { overdue: Some(1), head_start, ..flow_queue() })
 }

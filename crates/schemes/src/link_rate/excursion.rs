@@ -9,7 +9,7 @@ const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from
 /// would empty it; not at all if that is longer than this. Argued, not swept.
 const DRAIN_WAIT: (Duration, Duration, Duration) =
     (Duration::from_millis(500), Duration::from_millis(5), Duration::from_millis(120));
-/// So much of a queue can be emptied at once.
+/// So much of a queue is emptied in the longest time of [`DRAIN_WAIT`], in whole milliseconds.
 pub(super) const MOST_DRAINED: Duration = Duration::from_millis(28);
 /// On suspicion it lasts no shorter than so many bytes take to come: 40 packets, since few tell nothing, and senders pause.
 const TELLING: u32 = 40 * 1500;

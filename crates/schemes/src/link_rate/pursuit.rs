@@ -371,7 +371,7 @@ impl RateLaw {
         wait: Duration,
         target: Duration,
     ) -> (Duration, Finding) {
-        if !self.is_pursuing && self.pace.is_none() || wait <= target {
+        if self.pace.is_none() || wait <= target {
             self.longer_way.forget();
             return (wait, Finding::Ours);
         }
@@ -380,6 +380,7 @@ impl RateLaw {
             return (wait, Finding::Ours);
         };
         if !self.is_pursuing {
+            // Nothing else is to be mended: the rate is the bound, whatever the way.
             self.history.restart_from_last();
             return (Duration::ZERO, Finding::Ours);
         }
@@ -531,12 +532,7 @@ impl RateLaw {
     fn excuse(&mut self, now: Instant) {
         let lost = self.history.loss().latest();
         let comes = self.suspects(now);
-        let (time, least) = (self.reaction() * 2, self.target() * 2);
-        if let Some(wait) = self.longer_way.same_for(now, time, least, self.history.jitter()) {
-            // At the bound nothing else empties the link of what waits since it stood still for a moment.
-            let wait = if self.is_pursuing { wait } else { wait.min(excursion::MOST_DRAINED) };
-            self.excursions.drain_wait(now, wait, self.reaction());
-        }
+        self.drain_what_stays(now);
         let begun = if self.is_pursuing {
             self.excursions.drain(now, comes)
         } else {
@@ -547,6 +543,15 @@ impl RateLaw {
         } else if !self.is_pursuing && self.bound.is_some() && self.has_enough_to_send() {
             self.excursions.try_more(now);
         }
+    }
+
+    /// What waits for as long all the time is a queue or a longer way: less is sent, to see which.
+    fn drain_what_stays(&mut self, now: Instant) {
+        let (time, least) = (self.reaction() * 2, self.target() * 2);
+        let Some(wait) = self.longer_way.same_for(now, time, least, self.history.jitter()) else { return };
+        // At the bound nothing else empties the link of what came while it stood still: a part of it, if all is too much.
+        let wait = if self.is_pursuing { wait } else { wait.min(excursion::MOST_DRAINED) };
+        self.excursions.drain_wait(now, wait, self.reaction());
     }
 
     /// Until something that is done about a change shows: the report about it must come back, is made of some packets, and

@@ -313,7 +313,8 @@ fn what_waits_at_the_bound_since_the_link_stood_still_is_emptied() {
 
 #[test]
 fn a_way_that_gets_longer_at_the_bound_costs_little() {
-    // What is longer than can be emptied at once is tried again and again, until it is what it always is: 10 s.
+    // What is longer than can be emptied at once is tried again and again, until it is what it always was, after 10 s: 117 ms of three
+    // quarters of the rate and 500 ms of all of it are 95.3 %.
     for (longer, least) in [(3, 98), (12, 98), (60, 94)] {
         let mut run = Run::new(Some(mbit(20)), mbit(20));
         run.run(SECOND * 3);

@@ -21,8 +21,8 @@ parameters! {
         pub hindsight: Option<u32> = None, "ours; docs/limits.md";
         /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the two ends (at least 100 ms) and the interval of three.
         pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
-        /// Bytes of a flow that leave ahead of flows that have sent more, after a second in which it sent nothing; every second byte at most. 0 lets all take turns. Of the queue if that is auto.
-        pub head_start: u32 = 15_000, "RFC 6928: the first window of a flow; docs/local-recovery.md has the sweep";
+        /// Bytes of a flow that leave ahead of flows that have sent more, if it begins or had nothing to send for a second; where several such flows have packets waiting, they have every second byte. 0 lets all take turns. A queue that is given has its own.
+        pub head_start: u32 = 15_000, "RFC 6928: ten packets; docs/local-recovery.md has the sweep";
         /// An acknowledgment of TCP that comes to an earlier one of its flow, which waits in the queue and says no more, takes its place.
         pub thin_acks: bool = true, "RFC 3449 section 5.2.1; Linux sch_cake";
         /// Of a flow with so many acknowledgments of TCP in a round trip of the hop (or in 50 ms, if that is longer), and more, one has a frame in each, and the others leave as they are: the next one says what a lost one said. 0 puts all into frames.
