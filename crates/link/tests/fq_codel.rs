@@ -152,12 +152,12 @@ fn flows_that_begin_one_after_the_other_leave_half_of_the_link_to_others() {
 
 #[test]
 fn short_packets_with_a_head_start_need_not_wait_for_a_long_one_each() {
-    // Eight calls of 240 bytes each 20 ms beside eight flows that fill 5 Mbit/s: they have 60 KB only after 5 s.
+    // Eight flows of 240 bytes each 8 ms, 1.92 Mbit/s, beside eight that fill 5 Mbit/s: they have 60 kB after 2 s.
     let queue = "{ kind = \"fq-codel\", ways = 8, head_start = 60000, target = \"5s\", interval = \"100s\" }";
     let mut link = link(&[("rate", "5Mbit"), ("queue", queue)]);
     let (mut bulk, mut longest) = ([0; 8], Duration::ZERO);
     let mut sent = std::collections::VecDeque::new();
-    for ms in 0..8000u64 {
+    for ms in 0..1800u64 {
         let now = at(ms * 1_000_000);
         let mut on_arrival = |at: Instant, packet: airtcp_core::Packet| match port(&packet) {
             flow @ 1..=8 => bulk[usize::from(flow) - 1] -= 1,
@@ -172,10 +172,10 @@ fn short_packets_with_a_head_start_need_not_wait_for_a_long_one_each() {
             }
             *waiting = 7;
         }
-        for call in (20..28).filter(|_| ms % 20 == 0) {
+        for call in (20..28).filter(|_| ms % 8 == 0) {
             link.send(now, of_flow(call, 240), &mut |_, _| {});
         }
-        sent.extend((ms % 20 == 0).then_some(now));
+        sent.extend((ms % 8 == 0).then_some(now));
     }
     assert!(longest < Duration::from_millis(60), "two rounds at most: {longest}");
 }
