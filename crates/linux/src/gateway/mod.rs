@@ -27,6 +27,7 @@ mod firewall;
 pub mod hops;
 mod host;
 pub mod inspect;
+mod lateness;
 mod letters;
 mod life;
 pub mod metrics;

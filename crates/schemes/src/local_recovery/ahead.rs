@@ -12,9 +12,11 @@
 //! the surplus costs much beside the losses. docs/local-recovery.md has the sweeps.
 //!
 //! *In spare time.* A sender that begins fills little of a long hop, and one loss that takes a round trip to repair ends its slow
-//! start (HyStart takes the wait for a queue). The link has time for codes then: behind each burst as many as its losses and
-//! three standard deviations, by what is known of the link (Laplace's rule of succession), until it is known for clean. While
-//! little is known, also within a burst that is longer than half of the window. Neither the three nor the half was swept.
+//! start (HyStart takes the wait for a queue); BBR stops each 10 s until all that it sent is there. The link has time for codes
+//! then: as many as the losses of the window and three standard deviations, by what is known of the link (Laplace's rule of
+//! succession), less those promised in such moments before, until the link is known for clean. If it is idle for more than a
+//! quarter of a round trip, each burst gets as many for itself at least. While little is known, there are some also within a
+//! burst that is longer than half of the window. Neither the three nor the half was swept.
 
 use super::Settings;
 use super::covered;
@@ -211,11 +213,11 @@ impl Ahead {
     }
 
     /// Codes for so many packets in a row: their losses and three standard deviations.
-    fn for_burst(&self, packets: u32) -> u64 {
+    fn for_burst(&self, packets: u32) -> u32 {
         let Loss { sent, lost, .. } = self.losses.so_far();
         let losses = u64::from(packets) * ONE * (lost + 1) / (sent + 2);
         let deviation = (losses * ONE).isqrt();
-        (losses + 3 * deviation).div_ceil(ONE).min(packets.into())
+        (losses + 3 * deviation).div_ceil(ONE).min(packets.into()) as u32
     }
 
     /// What codes have time for to mend losses, if there are any.
@@ -249,16 +251,28 @@ impl Ahead {
             self.due += self.saved_up / ONE;
             self.saved_up %= ONE;
         } else if self.uncovered >= LONG_BURST && !self.losses.is_settled() {
-            self.due += self.for_burst(self.uncovered);
+            self.promise(self.for_burst(self.uncovered));
         }
     }
 
-    /// The link has time for more: what no code covers gets some before its turn.
+    /// The link has time for more: what may be missing at the other end gets codes that it did not get so far.
     pub fn on_spare_time(&mut self) {
-        if self.covers && self.uncovered > 0 && self.due == 0 {
-            let due = if self.is_active() { 1 } else { self.for_burst(self.uncovered) };
-            (self.due, self.saved_up) = (due, 0);
+        if !self.covers || self.uncovered == 0 || self.due > 0 {
+            return;
         }
+        let open = self.for_burst(self.encoder.len() as u32).saturating_sub(self.encoder.promised());
+        // Between two packets of a busy link nothing waits either, but a code makes the next one wait.
+        let codes = if self.spare_time.is_ample() { open.max(self.for_burst(self.uncovered)) } else { open };
+        if codes > 0 {
+            self.saved_up = 0;
+            self.promise(codes);
+        }
+    }
+
+    /// Codes beyond those of the plan.
+    fn promise(&mut self, codes: u32) {
+        self.encoder.promise(codes);
+        self.due += u64::from(codes);
     }
 
     /// True if a code is to leave.
@@ -300,6 +314,7 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hop::Part;
     use crate::selective_repeat::Received;
 
     const MBIT: u64 = 1_000_000;
@@ -376,5 +391,59 @@ mod tests {
         ahead.plan = make(&ahead, loss(50, 1));
         assert!(make(&ahead, loss(30, 1)).is_some());
         assert_eq!(make(&ahead, loss(18, 1)), None);
+    }
+
+    /// Codes among so many more packets, and behind them at an idle moment; the link takes `busy` ms of 10 for each packet.
+    fn codes_behind(ahead: &mut Ahead, at: &mut (Position, Instant), packets: u64, busy: u64) -> [u64; 2] {
+        fn take(ahead: &mut Ahead) -> u64 {
+            (0..).take_while(|&number| ahead.take(SeqNum(number)).is_some()).count() as u64
+        }
+        let mut among = 0;
+        for _ in 0..packets {
+            at.0 += 1;
+            at.1 += Duration::from_millis(10);
+            let sequence = SeqNum(at.0 as u32);
+            let frame = Frame { incarnation: 1, number: sequence, sequence, back: 0, after: 0, part: Part::Whole };
+            ahead.on_sent(at.0, &frame, &crate::hop::testing::data(1));
+            ahead.on_departure(at.1, Duration::from_millis(busy));
+            among += take(ahead);
+        }
+        ahead.on_spare_time();
+        [among, take(ahead)]
+    }
+
+    /// On a hop of 250 ms that has lost 20 of 200 packets.
+    fn far(from: Option<u32>) -> Ahead {
+        let mut ahead = Ahead::new(AheadSettings { from, ..DEFAULT }, 1 << 20);
+        for (newest, arrived) in [(0, Arrived { frames: 0, gaps: 0 }), (200, Arrived { frames: 180, gaps: 20 })] {
+            let ack =
+                Ack { incarnation: 1, newest: SeqNum(newest), expected: SeqNum(1), received: Received::default() };
+            ahead.on_feedback(&ack, arrived, 0, Duration::from_millis(250), Some(Rate::from_bps(10 * MBIT)));
+        }
+        ahead
+    }
+
+    #[test]
+    fn an_idle_moment_of_a_busy_link_mends_what_has_no_codes_yet_and_one_of_an_idle_link_each_burst() {
+        // Of 100 packets 10.4 are lost, and three standard deviations are 9.7.
+        let mut at = (0, Instant::ZERO);
+        let mut busy = far(Some(100));
+        assert!(busy.covers() && !busy.is_active());
+        assert_eq!(codes_behind(&mut busy, &mut at, 100, 9), [0, 21]);
+        let more: u64 = (0..20).map(|_| codes_behind(&mut busy, &mut at, 1, 9)[1]).sum();
+        assert!(more < 5, "{more}");
+        let mut at = (0, Instant::ZERO);
+        let mut idle = far(Some(100));
+        assert_eq!(codes_behind(&mut idle, &mut at, 100, 1), [0, 21]);
+        assert_eq!([(); 20].map(|()| codes_behind(&mut idle, &mut at, 1, 1)), [[0, 1]; 20]);
+    }
+
+    #[test]
+    fn at_an_idle_moment_the_plan_has_not_mended_all_that_it_will() {
+        let mut ahead = far(Some(2));
+        let plan = ahead.plan.map_or(0, |plan| plan.codes * 100 / ONE);
+        let mut at = (0, Instant::ZERO);
+        assert_eq!((codes_behind(&mut ahead, &mut at, 100, 9), plan), ([14, 21], 14));
+        assert_eq!(codes_behind(&mut ahead, &mut at, 1, 9)[1], 0, "they are on their way");
     }
 }

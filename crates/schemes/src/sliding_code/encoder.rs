@@ -15,6 +15,8 @@ const ENTRY: u64 = size_of::<Source>() as u64;
 struct Source {
     symbol: Vec<u8>,
     wire_len: u32,
+    /// Codes that were promised before it came.
+    promised_before: u32,
 }
 
 /// The latest source symbols; see the module.
@@ -26,13 +28,15 @@ pub(crate) struct Encoder {
     most_packets: usize,
     most_memory: u64,
     memory: u64,
+    /// Codes promised in all, modulo 2^32.
+    promised: u32,
 }
 
 impl Encoder {
     /// A window of at most `most_packets` symbols, 255 if that is more, and of `most_memory` bytes.
     pub fn new(most_packets: usize, most_memory: u64) -> Self {
         let most_packets = most_packets.min(MOST_COUNT);
-        Encoder { window: VecDeque::new(), first: 0, most_packets, most_memory, memory: 0 }
+        Encoder { window: VecDeque::new(), first: 0, most_packets, most_memory, memory: 0, promised: 0 }
     }
 
     /// Puts the next source symbol into the window. Any position but the next one is a jump: what was in the window
@@ -45,7 +49,7 @@ impl Encoder {
             self.first = sequence;
         }
         self.memory += memory_of(&symbol);
-        self.window.push_back(Source { symbol, wire_len });
+        self.window.push_back(Source { symbol, wire_len, promised_before: self.promised });
         while self.window.len() > self.most_packets || self.memory > self.most_memory {
             self.drop_first();
         }
@@ -81,9 +85,24 @@ impl Encoder {
         })
     }
 
+    /// Symbols in the window.
+    pub fn len(&self) -> usize {
+        self.window.len()
+    }
+
     /// True if no symbol is in the window.
     pub fn is_empty(&self) -> bool {
         self.window.is_empty()
+    }
+
+    /// Notes that so many codes of the window will leave.
+    pub fn promise(&mut self, codes: u32) {
+        self.promised = self.promised.wrapping_add(codes);
+    }
+
+    /// Codes promised since the first symbol of the window came.
+    pub fn promised(&self) -> u32 {
+        self.window.front().map_or(0, |first| self.promised.wrapping_sub(first.promised_before))
     }
 
     /// Bytes held.

@@ -219,6 +219,12 @@ impl Connection {
         self.sender.repeat_after = Some(duplicates);
     }
 
+    /// Says whether the application has more than it has written: one that writes only what may leave at once does not
+    /// lack data when all that it wrote has left (Linux `tcp_rate_check_app_limited()`).
+    pub fn set_has_more(&mut self, has_more: bool) {
+        self.sender.has_more = has_more;
+    }
+
     /// Bytes written that the peer has not acknowledged: what the send buffer holds.
     pub fn unacknowledged(&self) -> u64 {
         self.sender.buffer.unacknowledged()

@@ -86,6 +86,8 @@ pub struct Sender {
     pub peer_probe_due: bool,
     /// The application has closed both directions.
     pub is_orphan: bool,
+    /// The application has more than it wrote, and waits with it for the network.
+    pub has_more: bool,
     /// Duplicates after which recovery repeats a retransmission; the window, if none is given.
     pub repeat_after: Option<u32>,
     byte_counting: ByteCounting,
@@ -150,6 +152,7 @@ impl Sender {
             cwr_due: false,
             peer_probe_due: false,
             is_orphan: false,
+            has_more: false,
             repeat_after: None,
             byte_counting: config.byte_counting,
             board: Scoreboard::default(),

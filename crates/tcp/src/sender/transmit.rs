@@ -278,7 +278,8 @@ impl Sender {
 
     /// The application, not the network, holds the sender back (Linux `tcp_rate_check_app_limited()`).
     fn note_app_limited(&mut self) {
-        if self.sk.tcp_packets_in_flight() < self.sk.snd_cwnd && self.sk.lost_out <= self.sk.retrans_out {
+        let is_window_open = self.sk.tcp_packets_in_flight() < self.sk.snd_cwnd;
+        if !self.has_more && is_window_open && self.sk.lost_out <= self.sk.retrans_out {
             self.sk.app_limited = self.sk.delivered.wrapping_add(self.sk.tcp_packets_in_flight()).max(1);
         }
     }

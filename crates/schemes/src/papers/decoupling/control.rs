@@ -105,6 +105,8 @@ impl ControlSender {
     pub fn poll(&mut self, now: Instant, queue: &mut TunnelQueue, stats: &mut Stats) -> Option<Departure> {
         self.end_wait(now);
         self.waits_for_shaper = false;
+        // Nothing is written before its data have left, but what waits for credit or the shaper waits for the network.
+        self.connection.set_has_more(!queue.is_empty());
         if self.owed() >= self.vmss()
             && let Some(header) = self.header(now, stats)
         {

@@ -291,6 +291,22 @@ fn a_pace_that_timers_are_too_late_for_is_kept() {
 }
 
 #[test]
+fn a_control_tcp_whose_data_wait_for_the_shaper_does_not_lack_data() {
+    for controller in ["bbr", "bbr3"] {
+        // A packet takes a millisecond.
+        let mut bench = Bench::greedy(&[("controller", controller), ("recovery", "rack")], 1500);
+        bench.bottleneck = Some((667, 50));
+        bench.run(5000);
+        let sock = |bench: &Bench| bench.circuit.connections().next().unwrap().sock().clone();
+        let share = sock(&bench).sk_pacing_rate as f64 * 667e-9;
+        assert!(sock(&bench).app_limited == 0 && share < 1.3, "{controller} sends {share} of the bottleneck");
+        bench.supply.1 = 0;
+        bench.run(5000);
+        assert!(sock(&bench).app_limited != 0, "{controller} has nothing to send");
+    }
+}
+
+#[test]
 fn a_far_end_that_restarts_is_connected_anew() {
     let mut bench = Bench::greedy(&[], 1500);
     bench.run(2000);
