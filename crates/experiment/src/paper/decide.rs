@@ -67,9 +67,13 @@ pub fn agreement(first: [&[f64]; 2], second: [&[f64]; 2], apart: f64) -> Finding
     bounds.finding(difference_of_gains(first, second))
 }
 
-/// `of` over `over` is within the bounds.
+/// `of` over `over` is within the bounds. Where the median decides, a run that has something over nothing counts as more than any
+/// number; others still have a median.
 pub fn ratio(of: &[f64], over: &[f64], bounds: Bounds) -> Finding {
-    bounds.finding(ratio_of(of, over))
+    let quotients: Vec<f64> = of.iter().zip(over).map(|(a, b)| a / b).collect();
+    let counts = bounds.by_median && quotients.iter().all(|quotient| *quotient >= 0.0);
+    let estimate = estimate(&quotients).filter(|_| counts);
+    bounds.finding(estimate.unwrap_or_else(|| ratio_of(of, over)))
 }
 
 /// The median of `of` over that of `over` is within the bounds; their runs cannot be paired.
@@ -355,6 +359,11 @@ mod tests {
         assert!(!ratio(&zero, &zero, at_least(1.0)).holds, "nothing over nothing");
         let once = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
         assert!(!ratio(&[3.0; 10], &once, at_least(2.0)).holds, "in one run of ten");
+        let by_median = Bounds { by_median: true, ..at_least(2.0) };
+        assert!(ratio(&[3.0; 10], &once, by_median).holds, "the other nine have a median");
+        assert!(!ratio(&[3.0; 10], &once, Bounds { at_least: None, at_most: Some(2.9), ..by_median }).holds);
+        assert!(!ratio(&some, &zero, by_median).holds && !ratio(&zero, &zero, by_median).holds);
+        assert!(!ratio(&[0.0; 10], &once, by_median).holds, "nothing over nothing in one");
         assert!(!within(&[f64::INFINITY; 6], at_least(1.0)).holds);
         let lines = [some.to_vec(), zero.to_vec(), zero.to_vec()];
         assert!(!ordering(&lines, 1.0).holds && !diminishing(&lines).holds);

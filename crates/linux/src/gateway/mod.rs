@@ -27,7 +27,6 @@ mod firewall;
 pub mod hops;
 mod host;
 pub mod inspect;
-mod lateness;
 mod letters;
 mod life;
 pub mod metrics;

@@ -15,7 +15,6 @@ use super::control::{ControlChannel, ControlSocket, Introduction, Session, Setup
 use super::divert::{Devices, Diversion, DivertError, Lock, Wanted};
 use super::estate::{self, Estate};
 use super::hops::{Hops, control_name};
-use super::lateness::{self, Lateness};
 use super::news::News;
 use super::orders::{Inbox, Order, Orders};
 use super::predecessor;
@@ -189,7 +188,7 @@ fn run(
     }
     let (restarts, reloads) = (orders.restarts, orders.reloads.clone());
     let confinement = beat.begin(&diversion);
-    let mut identity = Identity { config: config.clone(), started, restarts, reloads, confinement, aside: None };
+    let mut identity = Identity { config: config.clone(), started, restarts, reloads, confinement };
     let mut desk = Desk { inbox, renewal: Renewal { make, introduction, own } };
     match work(&mut hops, &mut diversion, &mut status, (&mut identity, &mut desk), signals, &mut beat)? {
         Ending::Requested => {
@@ -239,7 +238,7 @@ fn take_over(
         hop.inherit(legacies.remove(name).unwrap_or_default());
     }
     // The programs know what to take before they come into their places.
-    let wanted = |now| hops.iter().map(|hop| wanted_of(hop, now, &mut Burden::default(), false)).collect();
+    let wanted = |now| hops.iter().map(|hop| wanted_of(hop, now, &mut Burden::default())).collect();
     beat.on_time(diversion, || hops.addresses(), wanted)?;
     diversion.take_over()?;
     Ok(true)
@@ -354,7 +353,7 @@ impl Beat<'_> {
             let peer = identity.describe_peer(index, hop);
             let of_peer = hop.peer_state().zip(peer.as_deref());
             let of_peer = of_peer.and_then(|(state, peer)| news.of_peer(now, peer, &state));
-            let advice = identity.advice(index, hop, diversion);
+            let advice = diversion.advice(index).or_else(|| hop.advice());
             let of_link = news.of_link(now, identity.peer_name(index), advice);
             of_peer.into_iter().chain(of_link).for_each(|notice| self.reporter.note(&notice));
         }
@@ -442,7 +441,6 @@ fn work(
     }
     let mut set = PollSet::new();
     let mut burdens: Vec<Burden> = hops.iter().map(|_| Burden::default()).collect();
-    let mut lateness = Lateness::open();
     let mut news: Vec<News> = hops.iter().map(|_| News::new(clock::now())).collect();
     loop {
         set.clear();
@@ -461,12 +459,7 @@ fn work(
             }
         }
         let is_beat = beat.until().is_zero();
-        if is_beat {
-            identity.aside = lateness.is_too_late(clock::now()).then_some(lateness::ADVICE);
-        }
-        let is_aside = identity.aside.is_some();
-        let one = |now, hop: &Runtime, burden: &mut Burden| wanted_of(hop, now, burden, is_aside);
-        let wanted = |now| hops.iter().zip(&mut burdens).map(|(hop, burden)| one(now, hop, burden)).collect();
+        let wanted = |now| hops.iter().zip(&mut burdens).map(|(hop, burden)| wanted_of(hop, now, burden)).collect();
         if !beat.on_time(diversion, || hops.addresses(), wanted)? {
             return Ok(Ending::Requested);
         }
@@ -491,8 +484,8 @@ fn work(
 }
 
 /// What is to be diverted for a hop.
-fn wanted_of(hop: &Runtime, now: Instant, burden: &mut Burden, is_aside: bool) -> Wanted {
-    if hop.is_in_reach() && !is_aside { burden.wanted(now, hop.traffic()) } else { Wanted::Nothing }
+fn wanted_of(hop: &Runtime, now: Instant, burden: &mut Burden) -> Wanted {
+    if hop.is_in_reach() { burden.wanted(now, hop.traffic()) } else { Wanted::Nothing }
 }
 
 /// After diverting has stopped: passes on the packets that the elements hold, and those in the devices if nobody else will.

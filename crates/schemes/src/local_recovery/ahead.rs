@@ -255,16 +255,18 @@ impl Ahead {
         }
     }
 
-    /// The link has time for more: what may be missing at the other end gets codes that it did not get so far.
+    /// Nothing else is to be sent, and nothing waits in the link: what may be missing at the other end gets codes that it did
+    /// not get so far.
     pub fn on_spare_time(&mut self) {
         if !self.covers || self.uncovered == 0 || self.due > 0 {
             return;
         }
-        let open = self.for_burst(self.encoder.len() as u32).saturating_sub(self.encoder.promised());
-        // Between two packets of a busy link nothing waits either, but a code makes the next one wait.
-        let codes = if self.spare_time.is_ample() { open.max(self.for_burst(self.uncovered)) } else { open };
+        let window = self.encoder.len() as u32;
+        let open = self.for_burst(window).saturating_sub(self.encoder.promised());
+        // Between two packets of a busy link there is nothing to send either, but a code makes the next one wait.
+        let codes =
+            if self.spare_time.is_ample() { open.max(self.for_burst(self.uncovered.min(window))) } else { open };
         if codes > 0 {
-            self.saved_up = 0;
             self.promise(codes);
         }
     }
@@ -436,6 +438,11 @@ mod tests {
         let mut idle = far(Some(100));
         assert_eq!(codes_behind(&mut idle, &mut at, 100, 1), [0, 21]);
         assert_eq!([(); 20].map(|()| codes_behind(&mut idle, &mut at, 1, 1)), [[0, 1]; 20]);
+        // Of many packets behind the last code all but two have come.
+        idle.encoder.forget(at.0 - 1);
+        idle.uncovered = 6000;
+        idle.on_spare_time();
+        assert_eq!(idle.due, 2);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The way out behind the far end. What waited for a repair is not let go all at once: a round trip's worth of packets would
 //! overflow the queue of the next link, and a sender takes the speed at which they are acknowledged for that of the way. They leave
-//! as far apart as they came, a few times as fast, until the flow has caught up.
+//! as far apart as they came, a few times as fast, until the flow has caught up; the more waits, the slower.
 //!
 //! A *lane* is a flow that catches up. Its clock runs so many times faster than that by which its packets came. A repair came after
 //! packets that it leaves before: it counts as come with the first of those, or all of them would be late, and leave at once.
@@ -17,6 +17,11 @@ const BATCH: Duration = Duration::from_millis(1);
 const MOST_LANES: usize = 1024;
 /// Memory of an entry beside its packet.
 const ENTRY: u64 = 64;
+
+/// The more waits beyond so many packets, of all flows, the slower it leaves: a quarter of what Linux keeps for a link (`txqueuelen`).
+const BURST: u64 = 256;
+/// But never slower than so many times as fast as it came.
+const SLOWEST: u64 = 2;
 
 /// No more packets that wait are put right for one that goes behind them: it bounds the work, whatever order they came in.
 const MOST_LATE: usize = 1024;
@@ -46,13 +51,15 @@ struct Lane {
     /// When the latest packet that left was due, and when it had come.
     left: Instant,
     came: Instant,
+    /// How many times as fast as they came packets leave now.
+    speed: u64,
     queue: VecDeque<(Instant, Packet)>,
 }
 
 impl Lane {
     /// When a packet that came then is due.
-    fn due(&self, came: Instant, speed: u64) -> Instant {
-        self.left + came.saturating_since(self.came) / speed
+    fn due(&self, came: Instant) -> Instant {
+        self.left + came.saturating_since(self.came) / self.speed
     }
 
     /// A packet that came then goes behind all that waits. What waits and came later was repaired: it counts as come then, too.
@@ -63,8 +70,13 @@ impl Lane {
         self.came = self.came.min(came);
     }
 
-    fn first_due(&self, speed: u64) -> Option<Instant> {
-        self.queue.front().map(|(came, _)| self.due(*came, speed))
+    fn first_due(&self) -> Option<Instant> {
+        self.queue.front().map(|(came, _)| self.due(*came))
+    }
+
+    /// Call when a packet has left: how many wait, of all flows, tells how soon the next one is due.
+    fn choose_speed(&mut self, most: u64, waiting: usize) {
+        self.speed = (most * BURST / (waiting as u64).max(1)).max(SLOWEST).min(most);
     }
 }
 
@@ -95,7 +107,7 @@ impl Exit {
             Some(id) => self.follow(cx, id, speed, passed, packet),
             None => {
                 if passed.came < cx.now() {
-                    self.open(cx, passed);
+                    self.open(cx, speed, passed);
                 }
                 cx.send(Port::INNER, packet);
             }
@@ -103,13 +115,13 @@ impl Exit {
     }
 
     /// A flow begins to catch up with this packet.
-    fn open(&mut self, cx: &mut Context<'_>, passed: &Passed) {
+    fn open(&mut self, cx: &mut Context<'_>, speed: u64, passed: &Passed) {
         while self.lanes.len() >= MOST_LANES
             && let Some((&oldest, _)) = self.lanes.first_key_value()
         {
             self.close(cx, oldest);
         }
-        let lane = Lane { last: passed.sequence, left: cx.now(), came: passed.came, queue: VecDeque::new() };
+        let lane = Lane { last: passed.sequence, left: cx.now(), came: passed.came, speed, queue: VecDeque::new() };
         self.lanes.insert(self.next_id, lane);
         self.name(cx, self.next_id, passed.sequence);
         self.next_id += 1;
@@ -125,15 +137,15 @@ impl Exit {
 
     fn follow(&mut self, cx: &mut Context<'_>, id: LaneId, speed: u64, passed: &Passed, packet: Packet) {
         let Some(lane) = self.lanes.get_mut(&id) else { return cx.send(Port::INNER, packet) };
-        let first = lane.first_due(speed);
+        let first = lane.first_due();
         lane.put_right(passed.came);
-        if let Some((late, first)) = first.zip(lane.first_due(speed)).filter(|(late, first)| late != first) {
+        if let Some((late, first)) = first.zip(lane.first_due()).filter(|(late, first)| late != first) {
             // While it waited for a repair nothing caught up.
             lane.left += cx.now().saturating_since(first);
             self.due.remove(&(late, id));
             self.due.insert((first.max(cx.now()), id));
         }
-        let due = lane.due(passed.came, speed);
+        let due = lane.due(passed.came);
         if lane.queue.is_empty() && due <= cx.now() {
             if passed.came >= cx.now() {
                 self.lanes.remove(&id);
@@ -158,11 +170,13 @@ impl Exit {
         let Some((due, id)) = self.due.pop_first() else { return false };
         let Some(lane) = self.lanes.get_mut(&id) else { return true };
         let Some((came, packet)) = lane.queue.pop_front() else { return true };
-        (lane.left, lane.came) = (due, came);
-        if let Some(next) = lane.first_due(speed) {
+        self.held.remove(&packet, ENTRY);
+        // For want of memory it may leave long before it is due: those behind it do not wait for that.
+        (lane.left, lane.came) = (due.min(cx.now() + BATCH), came);
+        lane.choose_speed(speed, self.held.waiting.packets);
+        if let Some(next) = lane.first_due() {
             self.due.insert((next, id));
         }
-        self.held.remove(&packet, ENTRY);
         cx.send(Port::INNER, packet);
         true
     }
@@ -192,7 +206,7 @@ impl Exit {
     fn close(&mut self, cx: &mut Context<'_>, id: LaneId) {
         let Some(lane) = self.lanes.remove(&id) else { return };
         self.by_last.remove(&lane.last);
-        if let Some(due) = self.speed.and_then(|speed| lane.first_due(speed)) {
+        if let Some(due) = lane.first_due() {
             self.due.remove(&(due, id));
         }
         for (_, packet) in lane.queue {
@@ -317,6 +331,29 @@ mod tests {
         assert!(counts.len() >= 8 && counts.iter().all(|count| *count <= 10), "{counts:?}");
     }
 
+    /// Of so many packets of so many flows that came four in each millisecond until now, how many leave in each.
+    fn departures_of(packets: usize, flows: usize) -> Vec<usize> {
+        let (mut door, now) = door(8, 1 << 22);
+        for flow in 0..flows {
+            door.element.next = flow as Position * 10_000;
+            (0..packets).for_each(|n| door.packet(now, Port::LINK, ago((packets - 1 - n) / 4)));
+        }
+        departures(&mut door, now)
+    }
+
+    #[test]
+    fn the_more_waits_the_slower_it_leaves() {
+        let few = departures_of(200, 1);
+        assert!(few.len() <= 8, "eight times as fast: {few:?}");
+        let of_ten = departures_of(200, 10);
+        assert!(of_ten[..10].iter().sum::<usize>() <= 10 * 10 * 8 + 90, "twice as fast: {of_ten:?}");
+        let many = departures_of(2000, 1);
+        let (begin, end) = (&many[..60], &many[many.len() - 8..]);
+        assert!(begin.iter().sum::<usize>() <= 60 * 8 + 8, "twice as fast: {many:?}");
+        assert!(end.iter().sum::<usize>() >= 7 * 28, "eight times as fast in the end: {many:?}");
+        assert_eq!(many.iter().sum::<usize>(), 2000);
+    }
+
     #[test]
     fn a_flow_that_has_caught_up_waits_no_more() {
         let (mut door, now) = door(4, 1 << 20);
@@ -349,6 +386,14 @@ mod tests {
             door.packet(now, Port::LINK, ago(ms));
         }
         assert_eq!(departures(&mut door, now).iter().sum::<usize>(), 6);
+    }
+
+    #[test]
+    fn what_left_for_want_of_memory_makes_nothing_behind_it_wait() {
+        let (mut door, now) = door(8, 100_000);
+        (0..2000).for_each(|n| door.packet(now, Port::LINK, ago((1999 - n) / 4)));
+        let counts = departures(&mut door, now);
+        assert!(counts[0] > 1500 && counts[1..5].iter().sum::<usize>() > 60, "{counts:?}");
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) struct Outgoing {
     /// Nobody answers for longer than it takes.
     is_out_of_touch: bool,
     /// The last packet of a burst, which goes out once more if the link has time.
-    last: Option<Position>,
+    last: Option<(Instant, Position)>,
     redundancy: bool,
     twice: Twice,
     always_framed: bool,
@@ -269,7 +269,8 @@ impl Outgoing {
 
     /// The end of a burst again: nothing behind it would show its loss.
     fn send_last_again(&mut self, cx: &mut Context<'_>) -> bool {
-        self.last.take().is_some_and(|sequence| self.send_again(cx, sequence))
+        let last = self.last.take_if(|(from, _)| *from <= cx.now());
+        last.is_some_and(|(_, sequence)| self.send_again(cx, sequence))
     }
 
     fn send_again(&mut self, cx: &mut Context<'_>, sequence: Position) -> bool {
@@ -374,17 +375,14 @@ impl Outgoing {
         if let Some(flow) = flow.filter(|_| is_framed) {
             self.flows.set_last(flow, newest);
         }
-        if self.egress.is_empty() && self.link_rate.has_time() {
+        let has_time = self.egress.is_empty() && self.link_rate.has_time();
+        if has_time {
             self.ahead.on_spare_time();
         }
-        let is_last = is_framed
-            && !is_copied
-            && !self.ahead.covers()
-            && is_whole
-            && has_content
-            && self.redundancy
-            && self.egress.is_empty();
-        self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
+        let is_last = is_framed && !is_copied && !self.ahead.is_due() && is_whole && has_content && self.redundancy;
+        // Codes that left before it may mend it, too, and the next packet may bring some.
+        let wait = if self.ahead.covers() { timing.rtt / 8 } else { Duration::ZERO };
+        self.last = (has_time && is_last && self.lossy.is_lossy(now)).then_some((now + wait, sequence));
         true
     }
 
@@ -517,13 +515,14 @@ impl Outgoing {
         let repair_from = self.sender.has_lost().then(|| self.repairs.free_from(timing.hold));
         let repair = repair_from.zip(free).map(|(from, free)| from.max(free));
         let has_new = !self.egress.is_empty() && (self.has_window(timing) || !in_reach);
-        let send = free.filter(|_| has_new || self.last.is_some() || self.ahead.is_due());
+        let send = free.filter(|_| has_new || self.ahead.is_due());
+        let last = self.last.zip(free).map(|((from, _), free)| from.max(free));
         let spare = self.spares.front().map(|(due, _)| *due).zip(free).map(|(due, free)| due.max(free));
         let probe =
             self.sender.last_sent().filter(|_| self.spares.is_empty()).map(|sent| sent + self.probe_after(timing));
         let probe = probe.zip(free).map(|(due, _)| due);
         let told = self.link_rate.poll_timeout().filter(|_| !self.egress.is_empty());
-        [send, repair, spare, probe, told].into_iter().flatten().min()
+        [send, last, repair, spare, probe, told].into_iter().flatten().min()
     }
 
     pub fn memory(&self) -> u64 {

@@ -31,8 +31,8 @@ parameters! {
         pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
         /// Longest time that a packet waits for an earlier one of its flow; five times the round trip and guard, at least 50 ms, at most 500 ms or time for two tries, whichever is longer, if auto.
         pub hold: Option<Duration> = None, "as gsnoop";
-        /// What waited leaves so many times as fast as it came, until its flow has caught up; 0 lets it go at once.
-        pub catch_up: u32 = 4, "ours; docs/local-recovery.md has the sweep";
+        /// What waited leaves so many times as fast as it came, until its flow has caught up, and slower while more than 256 packets wait; 0 lets it go at once.
+        pub catch_up: u32 = 8, "ours; docs/local-recovery.md has the sweep";
         /// Send the last packet of a burst twice if the link is otherwise idle and packets were lost recently.
         pub redundancy: bool = true, "as gsnoop";
         /// Send short packets that are not TCP twice, and voice, if packets were lost recently or the link is not known yet: not those of a flow with more than one each 4 ms, and at most 2 % of the link where its rate is known.

@@ -659,6 +659,29 @@ fn what_the_beginning_of_a_flow_loses_is_mended_within_its_burst() {
 }
 
 #[test]
+fn the_last_packet_of_a_flow_that_fills_a_long_hop_comes_soon_though_it_is_lost() {
+    for settings in [&[("rate", "6Mbit")][..], &[("rate", "6Mbit"), ("codes_from", "1")]] {
+        // A packet takes the link 2 ms.
+        let mut bench = Local::bench_at(Duration::from_millis(60), settings);
+        lossy(&mut bench, 5, 7);
+        for n in 0..2000 {
+            if n == 1800 {
+                bench.losing(|_, _| false);
+            }
+            bench.send(data(n));
+            bench.run(2);
+        }
+        bench.out();
+        let mut is_first = true;
+        bench.losing(move |_, _| core::mem::take(&mut is_first));
+        bench.send(data(2000));
+        bench.run(60 + 120 / 8 + 5);
+        let out = bench.out();
+        assert_eq!(out.last(), Some(&2000), "{settings:?}");
+    }
+}
+
+#[test]
 fn a_code_that_nobody_can_read_is_consumed_and_does_nothing() {
     let mut bench = Local::bench(&[]);
     bench.send(data(0));

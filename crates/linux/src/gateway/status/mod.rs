@@ -110,8 +110,6 @@ pub struct Identity {
     pub reloads: Reloads,
     /// What the worker gave up.
     pub confinement: Confinement,
-    /// Why the worker takes no packets for now, if it does not.
-    pub aside: Option<&'static str>,
 }
 
 /// Counts by name, as a status has them.
@@ -120,11 +118,6 @@ pub(crate) fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BT
 }
 
 impl Identity {
-    /// What the operator may want to know of a peer, or of all of them.
-    pub fn advice(&self, index: usize, hop: &Runtime, diversion: &Diversion) -> Option<&'static str> {
-        self.aside.or_else(|| diversion.advice(index)).or_else(|| hop.advice())
-    }
-
     /// The name of one of several peers.
     pub fn peer_name(&self, index: usize) -> Option<&str> {
         self.config.peers.get(index).map(|peer| peer.name.as_str())
@@ -177,7 +170,7 @@ impl PeerStatus {
             ]),
             control_ignored: ignored(control.ignored),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
-            advice: identity.advice(index, hop, diversion).map(str::to_owned),
+            advice: diversion.advice(index).or_else(|| hop.advice()).map(str::to_owned),
             broken: hop.element().check().err().map(str::to_owned),
         }
     }
