@@ -207,11 +207,6 @@ impl Ahead {
         self.plan.is_some()
     }
 
-    /// True if packets are put into codes now.
-    pub fn covers(&self) -> bool {
-        self.covers
-    }
-
     /// Codes for so many packets in a row: their losses and three standard deviations.
     fn for_burst(&self, packets: u32) -> u32 {
         let Loss { sent, lost, .. } = self.losses.so_far();
@@ -373,12 +368,12 @@ mod tests {
             let ack =
                 Ack { incarnation: 1, newest: SeqNum(newest), expected: SeqNum(1), received: Received::default() };
             ahead.on_feedback(&ack, Arrived { frames, gaps }, 0, rtt, rate);
-            (ahead.is_active(), ahead.covers())
+            (ahead.is_active(), ahead.covers)
         };
         tell(&mut ahead, 0, 0, 0);
         assert_eq!(tell(&mut ahead, 200, 190, 10), (true, true));
         ahead.on_short_hop();
-        assert_eq!((ahead.is_active(), ahead.covers(), ahead.is_due()), (false, false, false));
+        assert_eq!((ahead.is_active(), ahead.covers, ahead.is_due()), (false, false, false));
         // All that was sent meanwhile is not counted: it would outweigh everything.
         assert_eq!(tell(&mut ahead, 100_000, 99_990, 10), (false, true));
         assert_eq!(tell(&mut ahead, 100_200, 100_180, 20), (true, true));
@@ -430,7 +425,7 @@ mod tests {
         // Of 100 packets 10.4 are lost, and three standard deviations are 9.7.
         let mut at = (0, Instant::ZERO);
         let mut busy = far(Some(100));
-        assert!(busy.covers() && !busy.is_active());
+        assert!(busy.covers && !busy.is_active());
         assert_eq!(codes_behind(&mut busy, &mut at, 100, 9), [0, 21]);
         let more: u64 = (0..20).map(|_| codes_behind(&mut busy, &mut at, 1, 9)[1]).sum();
         assert!(more < 5, "{more}");

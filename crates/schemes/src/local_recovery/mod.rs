@@ -42,6 +42,8 @@ mod twice;
 #[cfg(test)]
 mod attack_tests;
 #[cfg(test)]
+mod codes_tests;
+#[cfg(test)]
 mod tests;
 
 pub use frame::{Form, Kind, Shim, decode_shim, encode_shim};

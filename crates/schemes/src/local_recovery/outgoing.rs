@@ -57,7 +57,7 @@ pub(super) struct Outgoing {
     unanswered_since: Option<Instant>,
     /// Nobody answers for longer than it takes.
     is_out_of_touch: bool,
-    /// The last packet of a burst, which goes out once more if the link has time.
+    /// The last packet of a burst, which goes out once more if nothing else does until then.
     last: Option<(Instant, Position)>,
     redundancy: bool,
     twice: Twice,
@@ -380,9 +380,9 @@ impl Outgoing {
             self.ahead.on_spare_time();
         }
         let is_last = is_framed && !is_copied && !self.ahead.is_due() && is_whole && has_content && self.redundancy;
-        // Codes that left before it may mend it, too, and the next packet may bring some.
-        let wait = if self.ahead.covers() { timing.rtt / 8 } else { Duration::ZERO };
-        self.last = (has_time && is_last && self.lossy.is_lossy(now)).then_some((now + wait, sequence));
+        // Between two packets of a busy link nothing waits either.
+        let from = now + timing.rtt / 8;
+        self.last = (has_time && is_last && self.lossy.is_lossy(now)).then_some((from, sequence));
         true
     }
 
