@@ -207,6 +207,11 @@ impl Ahead {
         self.plan.is_some()
     }
 
+    /// True if packets are put into codes now.
+    pub fn covers(&self) -> bool {
+        self.covers
+    }
+
     /// Codes for so many packets in a row: their losses and three standard deviations.
     fn for_burst(&self, packets: u32) -> u32 {
         let Loss { sent, lost, .. } = self.losses.so_far();

@@ -104,22 +104,6 @@ fn the_last_packet_of_a_flow_that_fills_a_long_hop_comes_soon_though_it_is_lost(
 }
 
 #[test]
-fn between_two_packets_of_a_busy_link_nothing_goes_out_twice() {
-    let spares = |gap| {
-        let mut bench = Local::bench_at(Duration::from_millis(15), &[("rate", "6Mbit")]);
-        lossy(&mut bench, 1, 7);
-        for n in 0..1000 {
-            bench.send(data(n));
-            bench.run(gap);
-        }
-        bench.a.count(events::SPARE_COPY)
-    };
-    // A packet takes the link 2 ms, and an eighth of a round trip is 3.75.
-    let (busy, idle) = (spares(2), spares(6));
-    assert!(busy < 20 && idle > 500, "{busy}, {idle}");
-}
-
-#[test]
 fn a_code_that_nobody_can_read_is_consumed_and_does_nothing() {
     let mut bench = Local::bench(&[]);
     bench.send(data(0));

@@ -380,9 +380,9 @@ impl Outgoing {
             self.ahead.on_spare_time();
         }
         let is_last = is_framed && !is_copied && !self.ahead.is_due() && is_whole && has_content && self.redundancy;
-        // Between two packets of a busy link nothing waits either.
-        let from = now + timing.rtt / 8;
-        self.last = (has_time && is_last && self.lossy.is_lossy(now)).then_some((from, sequence));
+        // Codes that left before it may mend it, too, and the next packet may bring some.
+        let wait = if self.ahead.covers() { timing.rtt / 8 } else { Duration::ZERO };
+        self.last = (has_time && is_last && self.lossy.is_lossy(now)).then_some((now + wait, sequence));
         true
     }
 
