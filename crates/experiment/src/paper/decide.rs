@@ -56,8 +56,11 @@ pub enum Direction {
 /// Median and interval of `a` over `b`, run by run; not a number for no runs, nor where a run of `b` is zero: whatever
 /// is more than nothing says nothing.
 pub fn ratio_of(a: &[f64], b: &[f64]) -> Estimate {
-    let quotients: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
-    of(&quotients)
+    of(&quotients(a, b))
+}
+
+fn quotients(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a / b).collect()
 }
 
 /// What `first` gains, `of` over `over` less one, and what `second` gains differ by at most `apart`; each is the median of
@@ -70,10 +73,9 @@ pub fn agreement(first: [&[f64]; 2], second: [&[f64]; 2], apart: f64) -> Finding
 /// `of` over `over` is within the bounds. Where the median decides, a run that has something over nothing counts as more than any
 /// number; others still have a median.
 pub fn ratio(of: &[f64], over: &[f64], bounds: Bounds) -> Finding {
-    let quotients: Vec<f64> = of.iter().zip(over).map(|(a, b)| a / b).collect();
-    let counts = bounds.by_median && quotients.iter().all(|quotient| *quotient >= 0.0);
-    let estimate = estimate(&quotients).filter(|_| counts);
-    bounds.finding(estimate.unwrap_or_else(|| ratio_of(of, over)))
+    let quotients = quotients(of, over);
+    let has_median = bounds.by_median && !quotients.iter().any(|quotient| quotient.is_nan());
+    bounds.finding(estimate(&quotients).filter(|_| has_median).unwrap_or_else(|| ratio_of(of, over)))
 }
 
 /// The median of `of` over that of `over` is within the bounds; their runs cannot be paired.

@@ -266,9 +266,7 @@ impl Ahead {
         // Between two packets of a busy link there is nothing to send either, but a code makes the next one wait.
         let codes =
             if self.spare_time.is_ample() { open.max(self.for_burst(self.uncovered.min(window))) } else { open };
-        if codes > 0 {
-            self.promise(codes);
-        }
+        self.promise(codes);
     }
 
     /// Codes beyond those of the plan.
