@@ -60,6 +60,23 @@ fn dec_22_a_queue_that_spares_headers_hides_congestion_from_a_circuit() {
     }
 }
 
+/// DEC-8, DEC-9, DEC-23: all packets of a virtual segment leave at once and their header behind them, after each timeout, too. Where
+/// they alone fill a queue that counts packets, as acknowledgments do sooner than data, no header ever arrives.
+#[test]
+fn dec_23_a_virtual_segment_that_fills_a_queue_of_packets_loses_its_header_each_time() {
+    let acknowledged = |length: usize, settings: &[(&str, &str)]| {
+        let path = Path::new(&bottleneck("10packets"), &[("delay", "10ms")], &[settings], 1);
+        let bytes = path.with_packets(length).run(MINUTES).circuits[0].acknowledged_bytes();
+        println!("packets of {length}, {settings:?}: {bytes} virtual bytes acknowledged");
+        bytes
+    };
+    assert_eq!(acknowledged(40, VMSS), 0);
+    for (length, settings) in [(1500, VMSS), (40, &[("vmss", "160")]), (40, &[("vmss", "1500"), ("shaper", "true")])] {
+        let bytes = acknowledged(length, settings);
+        assert!(bytes > 1000 * 160, "packets of {length}, {settings:?}: {bytes}");
+    }
+}
+
 /// DEC-C22 with control TCPs as they are: header rates are equal only where headers come one by one. Those that an
 /// acknowledgment lets out together find the same queue, and who meets the drops is a matter of phase (DEC-U21): round trips that
 /// are exactly alike give the larger virtual segment much more than its share, some that vary by tens of milliseconds give both the

@@ -1,5 +1,5 @@
-//! Circuits of TCP Decoupling with real control TCPs over one link, driven by hand: always backlogged with packets of 1500
-//! bytes, each circuit between hosts of its own.
+//! Circuits of TCP Decoupling with real control TCPs over one link, driven by hand: always backlogged with packets of one
+//! length, each circuit between hosts of its own.
 
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
@@ -22,6 +22,8 @@ pub struct Path {
     pub hop: Option<[Station; 2]>,
     /// Bytes of data that arrived, by circuit.
     pub arrived: Vec<u64>,
+    /// Bytes of each packet that the circuits carry.
+    length: usize,
 }
 
 /// Address of both ends of the hop, whose messages go over the link.
@@ -59,7 +61,13 @@ impl Path {
             ends: (0..).zip(&settings).map(|(n, set)| CircuitEnd::new(set, host(2, n), host(1, n), &mut rng)).collect(),
             hop: None,
             arrived: vec![0; circuits.len()],
+            length: 1500,
         }
+    }
+
+    /// The same with packets of so many bytes.
+    pub fn with_packets(self, length: usize) -> Path {
+        Path { length, ..self }
     }
 
     /// The same with a header hop on the link, whose facts these settings give.
@@ -133,7 +141,8 @@ impl Path {
     fn serve(&mut self, n: usize) {
         loop {
             while self.circuits[n].room() > 0 {
-                let data = Packet::opaque(host(1, n), host(2, n), protocol::UDP, Bytes::from_static(&[0; 1480]));
+                let data = Bytes::from(vec![0; self.length - 20]);
+                let data = Packet::opaque(host(1, n), host(2, n), protocol::UDP, data);
                 self.circuits[n].offer(self.now, data).expect("there is room");
             }
             match self.circuits[n].poll_transmit(self.now) {
