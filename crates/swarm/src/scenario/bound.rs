@@ -4,7 +4,10 @@
 //! The bound is generous on purpose, since TCP shares a link unevenly: a flow that exceeds it has stalled.
 
 use super::{FlowPlan, Scenario, SchemePlan};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::{ByteSize, Duration, Rate};
+use airtcp_link::LinkSettings;
+use airtcp_schemes::papers::fast_tcp::{self, FastTcpSettings, Mode};
 use airtcp_tcp::{Config, RecoveryKind};
 
 /// A flow may get so much less than its equal share.
@@ -19,6 +22,8 @@ const OVERHEAD: u64 = 2;
 /// Bytes that an endless flow is given the time for in the last part.
 const LAST_BYTES: u64 = 10_000;
 
+/// IP bytes of the shortest acknowledgment (FTC-U10).
+const SHORTEST_ACK: u64 = 40;
 /// A control TCP doubles its RTO up to here, as any TCP.
 const CONTROL_MAX_RTO: Duration = Duration::from_secs(120);
 /// Lowest timeout of a trunk's control TCP: two ticks.
@@ -61,22 +66,64 @@ fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
     let overhead = if flow.socket.timers().is_some() { OVERHEAD * BURSTINESS } else { OVERHEAD };
     let bits = (size + 20 * u64::from(flow.tcp.mtu)) * 8 * overhead * UNFAIRNESS;
     let sending = Duration::from_nanos((u128::from(bits) * 1_000_000_000 / u128::from(share.max(1))) as u64);
-    let rtt = round_trip(scenario, flow.ends);
-    let rto = rto(flow, rtt);
+    let (rtt, wait) = (round_trip(scenario, flow.ends), wait_behind_endless(scenario, flow));
+    let rto = rto(flow, rtt + wait);
     let repairs = repair_wait(scenario, flow).filter(|_| flow.size.is_some());
     let repairs = repairs.map_or(Duration::ZERO, |wait| wait * size.div_ceil(segment(&flow.tcp)));
     let rounds = size / window(flow) + 8;
     let of_trunk = if scenario.trunk.is_some() { (CONTROL_RTO + rtt * 2) * TIMEOUTS } else { Duration::ZERO };
     let repairs = repairs + doubled_waits(flow, size, rto);
-    sending + (rtt + longest_delay(&flow.tcp)) * rounds * 2 + timeouts(scenario, flow) + repairs + of_trunk
+    let round = (rtt + longest_delay(&flow.tcp)) * 2 + wait;
+    sending + round * rounds + rto * TIMEOUTS + repairs + of_trunk
 }
 
-/// What the timeouts take that competing flows may cost a flow.
+/// What the timeouts take that competing flows may cost a SYN, whose acknowledgment no scheme holds.
 pub(super) fn timeouts(scenario: &Scenario, flow: &FlowPlan) -> Duration {
     rto(flow, round_trip(scenario, flow.ends)) * TIMEOUTS
 }
 
-/// How long an acknowledgment may wait.
+/// How long acknowledgments of a flow may wait in ACK buffers of Fast-TCP behind those of flows that never end.
+///
+/// In paper mode one buffer has the acknowledgments of all flows (FTC-5, FTC-U8), and they leave d apart, or more while the
+/// queue is at its thresholds. Data are not lost by that, so the window of a flow that never ends grows until it or the
+/// buffer is full (FTC-X4), and each round of another flow waits for as long. (Seed 31246: behind a window of 6 MiB each
+/// round of four packets took 166 s.) What files leave in the buffer is gone when they are.
+fn wait_behind_endless(scenario: &Scenario, flow: &FlowPlan) -> Duration {
+    let hops = scenario.path(flow.ends[0], flow.ends[1]);
+    let waits = hops.into_iter().filter(|hop| is_shared_with_endless(scenario, flow, *hop));
+    let waits = waits.filter_map(|(link, direction)| {
+        let plan = &scenario.links[link];
+        let fast_tcp = plan.scheme.as_ref().filter(|_| direction == 0).and_then(fast_tcp)?;
+        (fast_tcp.mode == Mode::Paper && !fast_tcp.per_flow).then(|| full_ack_buffer(&fast_tcp, &plan.directions[0]))
+    });
+    waits.fold(Duration::ZERO, Duration::saturating_add)
+}
+
+/// Whether data of another flow, which never ends, pass the link in that direction, too.
+fn is_shared_with_endless(scenario: &Scenario, flow: &FlowPlan, hop: (usize, usize)) -> bool {
+    let mut others = scenario.flows.iter().filter(|other| other.size.is_none() && !std::ptr::eq(*other, flow));
+    others.any(|other| scenario.path(other.ends[0], other.ends[1]).contains(&hop))
+}
+
+/// The settings of Fast-TCP, if the scheme is that.
+fn fast_tcp(scheme: &SchemePlan) -> Option<FastTcpSettings> {
+    if scheme.entry.slug != fast_tcp::ENTRY.slug {
+        return None;
+    }
+    let mut settings = FastTcpSettings::default();
+    let is_set = scheme.settings.iter().try_for_each(|(key, value)| settings.set(key, &value.as_str().into()));
+    is_set.ok().map(|()| settings)
+}
+
+/// How long a full ACK buffer takes to empty, with all thresholds reached.
+fn full_ack_buffer(settings: &FastTcpSettings, link: &LinkSettings) -> Duration {
+    let of_packet = || settings.rate.or(link.rate.constant()).map(|rate| rate.serialisation(link.mtu, &mut 0));
+    let spacing = settings.spacing.or_else(of_packet).unwrap_or_default();
+    let thresholds = settings.threshold.as_ref().map_or(1, |thresholds| thresholds.level(u64::MAX));
+    spacing.saturating_mul((settings.ack_buffer.0 / SHORTEST_ACK).saturating_mul(1 + thresholds))
+}
+
+/// How long an acknowledgment may wait at the receiver.
 fn longest_delay(tcp: &Config) -> Duration {
     let delay = tcp.delayed_ack_timeout.max(tcp.delayed_ack_longest.unwrap_or_default());
     delay + tcp.gro_flush_timeout.unwrap_or_default()
@@ -114,13 +161,14 @@ fn rto(flow: &FlowPlan, rtt: Duration) -> Duration {
 /// the window no new segment tells of the next hole. Without timestamps no repair is a sample of the round trip (RFC 6298,
 /// section 3), and each timeout is longer than the one before.
 pub(super) fn repair_wait(scenario: &Scenario, flow: &FlowPlan) -> Option<Duration> {
+    let rtt = round_trip(scenario, flow.ends) + wait_behind_endless(scenario, flow);
     let own = (flow.socket.choice.is_tcp() && flow.tcp.recovery == RecoveryKind::OneSegment).then(|| {
-        let rto = rto(flow, round_trip(scenario, flow.ends));
+        let rto = rto(flow, rtt);
         if flow.tcp.rto_backoff && !flow.tcp.timestamps { rto.max(flow.tcp.max_rto) } else { rto }
     });
     // A proxy's half has timestamps if the host's has, and Linux's longest timeout.
     let of_proxy = passes_a_proxy_of_one_segment(scenario, flow).then(|| {
-        let rto = round_trip(scenario, flow.ends) * 3;
+        let rto = rtt * 3;
         if flow.tcp.timestamps { rto } else { rto.max(Config::default().max_rto) }
     });
     own.max(of_proxy)
@@ -208,7 +256,7 @@ fn tunnel(scenario: &Scenario) -> Duration {
 mod tests {
     use super::*;
     use crate::Tables;
-    use crate::scenario::scenario;
+    use crate::scenario::{LinkPlan, SocketPlan, scenario};
 
     #[test]
     fn a_file_whose_timeouts_double_is_short_and_has_time_for_each_of_them() {
@@ -272,5 +320,57 @@ mod tests {
             }
         }
         assert!(found > 20, "{found}");
+    }
+
+    /// Two flows to the far end of a link with Fast-TCP: one that never ends, and a file.
+    fn behind_fast_tcp(settings: &[(&str, &str)]) -> Scenario {
+        let direction = LinkSettings { rate: Rate::from_bps(600_000).into(), mtu: 1500, ..LinkSettings::default() };
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let scheme = Some(SchemePlan { entry: fast_tcp::ENTRY, settings });
+        let links = vec![LinkPlan { ends: [0, 1], directions: [direction.clone(), direction], scheme }];
+        let flow = |size| FlowPlan {
+            ends: [0, 1],
+            socket: SocketPlan::tcp(),
+            tcp: Config::without_habits(),
+            start: Duration::ZERO,
+            size,
+            ipv6: false,
+        };
+        let flows = vec![flow(None), flow(Some(LAST_BYTES))];
+        Scenario { seed: 1, nodes: 2, links, flows, trunk: None, heal: Duration::ZERO, near_wrap: false }
+    }
+
+    fn wait_of_file(scenario: &Scenario) -> Duration {
+        wait_behind_endless(scenario, &scenario.flows[1])
+    }
+
+    #[test]
+    fn a_file_behind_an_endless_flow_in_a_full_ack_buffer_has_time_for_that_wait_in_each_round() {
+        let mode = ("mode", "paper");
+        let scenario = behind_fast_tcp(&[mode]);
+        // 250 kB of 40 bytes each, two packets of 20 ms apart.
+        let wait = Duration::from_secs(250);
+        assert_eq!(wait_of_file(&scenario), wait);
+        assert!(deadline(&scenario, &scenario.flows[1]) >= wait * (8 + TIMEOUTS));
+        let set = [("spacing", "1ms"), ("threshold", "9kB, 18kB"), ("ack_buffer", "4kB")];
+        let small = behind_fast_tcp(&[[mode].as_slice(), &set].concat());
+        assert_eq!(wait_of_file(&small), Duration::from_millis(300));
+        assert_eq!(wait_of_file(&behind_fast_tcp(&[mode, ("rate", "300kbit")])), wait * 2);
+    }
+
+    #[test]
+    fn acknowledgments_wait_only_where_those_of_another_flow_fill_one_buffer_for_all() {
+        let paper = || behind_fast_tcp(&[("mode", "paper")]);
+        let (mut lone, mut against) = (paper(), paper());
+        lone.flows[0].size = Some(LAST_BYTES);
+        against.flows[0].ends = [1, 0];
+        let mut back = paper();
+        back.flows.iter_mut().for_each(|flow| flow.ends = [1, 0]);
+        let per_flow = behind_fast_tcp(&[("mode", "paper"), ("per_flow", "true")]);
+        for scenario in [lone, against, back, per_flow, behind_fast_tcp(&[])] {
+            assert_eq!(wait_of_file(&scenario), Duration::ZERO, "{scenario}");
+        }
+        let endless = paper();
+        assert_eq!(wait_behind_endless(&endless, &endless.flows[0]), Duration::ZERO, "its own are its clock");
     }
 }
