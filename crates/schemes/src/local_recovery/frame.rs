@@ -113,10 +113,16 @@ impl Shim {
         matches!(self.kind, Kind::Code { .. }) || self.frame.part != Part::Whole
     }
 
+    /// True for a frame of the other end's present incarnation, as far as it tells.
+    pub(super) fn is_of(&self, known: &Known) -> bool {
+        let told = if self.form == Form::Whole { u16::MAX } else { 0xff };
+        self.frame.incarnation == known.incarnation & told
+    }
+
     /// True for a frame of an end that lives, and that cannot be read as long as it is not followed: it is not acknowledged, so its
     /// packet will be sent again, and must not come out twice.
     pub(super) fn comes_again(&self, known: &Known) -> bool {
-        self.form != Form::Whole && self.frame.incarnation == known.incarnation & 0xff
+        self.form != Form::Whole && self.is_of(known)
     }
 
     /// With its numbers; `None` if it is of another incarnation, or if there is nothing to read it by.

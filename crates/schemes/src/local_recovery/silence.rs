@@ -1,6 +1,6 @@
 //! The other end is silent: is it gone, or does the link stand still? If packets come off the link and no message does, it is
-//! gone, and what is known of it is forgotten. If nothing comes at all, everything is kept for a while, and what was on its way
-//! is repaired when the link goes on.
+//! gone, and what is known of it is forgotten. If nothing comes at all, or only frames of the other end, which left it before the link
+//! stood still, everything is kept for a while, and what was on its way is repaired when the link goes on.
 
 use airtcp_core::{Duration, Instant};
 
@@ -28,7 +28,7 @@ impl Silence {
         *self = Silence::default();
     }
 
-    /// A packet came off the link.
+    /// A packet came off the link that is in no frame of the other end.
     pub fn on_packet(&mut self, now: Instant) {
         if self.since.is_some() {
             self.packet_at.get_or_insert(now);

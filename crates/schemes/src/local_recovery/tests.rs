@@ -323,6 +323,33 @@ fn halves_that_come_after_a_silence_are_still_halves() {
 }
 
 #[test]
+fn frames_that_an_outage_kept_are_read_when_they_come_few_at_a_time() {
+    let mut bench = Local::bare(&[]);
+    bench.send_all(0..5);
+    bench.run(40);
+    bench.out();
+    // The link stands still with these in its queue. Longer than a peer may be silent, it carries one of them, and then the others.
+    let mut late = Vec::new();
+    for n in 5..10 {
+        bench.a.packet(bench.now, Port::INNER, data(n));
+        late.append(&mut bench.a.io.link);
+        bench.run(2);
+    }
+    let mut late = late.into_iter();
+    bench.losing(|_, _| true);
+    bench.lose_control = true;
+    bench.run(1500);
+    assert_eq!((late.len(), bench.b.count(Event::PEER_DOWN)), (5, 1));
+    for packets in [1, 4] {
+        for packet in late.by_ref().take(packets) {
+            bench.b.packet(bench.now, Port::LINK, packet);
+        }
+        bench.run(1000);
+    }
+    assert_eq!(bench.out(), (5..10).collect::<Vec<_>>(), "they show that the other end was there");
+}
+
+#[test]
 fn what_an_outage_of_the_link_lost_is_repaired_after_it() {
     let mut bench = Local::bare(&[]);
     bench.send_all(0..5);
