@@ -49,9 +49,9 @@ pub(super) struct History {
 }
 
 impl History {
-    /// A packet was seen at both ends. False if it tells nothing: small packets take less time than large ones. Something
-    /// may have waited in the link all the time, or it was certainly empty now and then.
-    pub fn add(&mut self, now: Instant, sample: &Sample, may_have_waited: bool) -> bool {
+    /// A packet was seen at both ends, whose distance without any wait is `rtt`. False if it tells nothing: small packets take less
+    /// time than large ones. Something may have waited in the link all the time, or it was certainly empty now and then.
+    pub fn add(&mut self, now: Instant, sample: &Sample, may_have_waited: bool, rtt: Duration) -> bool {
         self.base.forget_old(now, may_have_waited);
         let largest = self.base.largest();
         if sample.bytes < largest / 2 {
@@ -75,7 +75,7 @@ impl History {
             self.gap = (self.gap * 15 + (sample.came - last.came).min(MOST_GAP)) / 16;
         }
         self.doubt_longer_way(sample);
-        self.base.add(sample);
+        self.base.add(sample, now.saturating_since(sample.left).saturating_sub(rtt));
         self.loss.add(sample);
         self.samples.push_back(*sample);
         self.forget_old(sample);
@@ -97,6 +97,13 @@ impl History {
     /// How long a packet waited in the link.
     pub fn wait_of(&self, sample: &Sample) -> Duration {
         Duration::from_nanos(delay(sample).saturating_sub(self.base.least()).max(0).unsigned_abs())
+    }
+
+    /// How long a report waited on the way back that came now, of a packet that waited in the link for `wait`: what it took beside that,
+    /// and more than `rtt`. What also the packets take that come soonest is left out, as it may be a queue that is never empty.
+    pub fn wait_on_way_back(&self, now: Instant, sample: &Sample, wait: Duration, rtt: Duration) -> Duration {
+        let beside = now.saturating_since(sample.left).saturating_sub(wait).saturating_sub(rtt);
+        self.base.report().map_or(Duration::ZERO, |report| beside.saturating_sub(report.beside))
     }
 
     /// Bytes of the largest packet of late.
@@ -124,7 +131,7 @@ impl History {
             self.samples.clear();
             self.former = Some((self.base, last));
             self.base = LeastDelay { since: self.base.since, ..LeastDelay::default() };
-            self.base.add(&last);
+            self.base.add(&last, Duration::MAX);
             self.samples.push_back(last);
         }
     }
@@ -248,6 +255,15 @@ struct LeastDelay {
     current: Least,
     previous: Least,
     since: Instant,
+    report: Option<SoonestReport>,
+}
+
+/// The report of a packet that came as soon as any, or about so.
+#[derive(Clone, Copy, Debug)]
+struct SoonestReport {
+    delay: i64,
+    /// What it took beside the round trip, at least.
+    beside: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -275,12 +291,28 @@ impl LeastDelay {
             previous.delay = previous.delay.min(self.least().saturating_add(MOST_DRIFT));
             previous.largest = previous.largest.max(self.previous.largest);
         }
-        *self = LeastDelay { current: Least::default(), previous, since: now };
+        *self = LeastDelay { current: Least::default(), previous, since: now, report: self.report };
     }
 
-    fn add(&mut self, sample: &Sample) {
-        self.current.delay = self.current.delay.min(delay(sample));
+    /// A packet of which a report came after a round trip and what was `beside` it.
+    fn add(&mut self, sample: &Sample, beside: Duration) {
+        let delay = delay(sample);
+        self.current.delay = self.current.delay.min(delay);
         self.current.largest = self.current.largest.max(sample.bytes);
+        if self.is_soon(delay) {
+            let mut report = self.report().unwrap_or(SoonestReport { delay, beside });
+            report.beside = report.beside.min(beside);
+            self.report = Some(report);
+        }
+    }
+
+    /// The report of one of those that came as soon as any.
+    fn report(&self) -> Option<SoonestReport> {
+        self.report.filter(|report| self.is_soon(report.delay))
+    }
+
+    fn is_soon(&self, delay: i64) -> bool {
+        delay.abs_diff(self.least()) <= LEAST_SHORTER
     }
 
     fn least(&self) -> i64 {

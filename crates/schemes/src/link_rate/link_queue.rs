@@ -42,6 +42,11 @@ impl LinkQueue {
         }
     }
 
+    /// True if nothing has left since the packet of the last report.
+    pub fn is_reported(&self) -> bool {
+        self.packets == 0
+    }
+
     /// A report came that names a packet of which nothing is known, as a repair: the link is not silent.
     pub fn hear(&mut self, now: Instant) {
         (self.restarted_at, self.packets, self.two_reports_at) = (now, 0, None);

@@ -28,6 +28,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod usual_loss;
+mod way_back;
 
 pub(crate) use advice::Advice;
 pub(crate) use arrivals::Arrivals;

@@ -23,6 +23,7 @@ use super::other_clock::{Fit, OtherClock};
 use super::others::{Finding, Others};
 use super::policed::{self, Policed};
 use super::usual_loss::HIGH;
+use super::way_back::WayBack;
 use super::{arrivals, part, share};
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
@@ -56,7 +57,7 @@ pub(super) const SILENT: Duration = Duration::from_millis(40);
 const NO_REPORTS: (Duration, Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(1));
 /// Packets of which two reports would have told.
-const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
+const TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2;
 /// A link whose rate is pursued and in which nothing waits for so long has no queue, or is given too little.
 const WAITLESS: Duration = Duration::from_secs(4);
 /// Of less than so many bit/s it would take longer than half a second until enough has come to tell anything.
@@ -99,6 +100,7 @@ pub(super) struct RateLaw {
     contest: Option<Contest>,
     /// Without any wait, the distance of the ends and back.
     rtt: Duration,
+    way_back: WayBack,
     /// What is sent now.
     pace: Option<Rate>,
     /// The link carries less than the bound, so its rate is pursued.
@@ -133,6 +135,7 @@ impl RateLaw {
             flows: Flows::default(),
             contest: None,
             rtt: Duration::ZERO,
+            way_back: WayBack::default(),
             pace: bound,
             is_pursuing: false,
             idle_at: Instant::ZERO,
@@ -193,6 +196,7 @@ impl RateLaw {
 
     fn forget_samples(&mut self) {
         self.history = History::default();
+        self.way_back = WayBack::default();
         self.policed = Policed::default();
         self.in_flight.forget();
         self.carried.forget_measurements();
@@ -255,6 +259,9 @@ impl RateLaw {
         } else if self.is_pursuing && self.wait(now) < LEAST_TARGET && self.is_usual(now) && !self.policed.is_found() {
             self.leeway.note_waiting(now, self.idle_at, self.reaction());
         }
+        if self.queue.is_reported() {
+            self.way_back.on_first_departure(now);
+        }
         self.queue.add(now, sent, self.supposed(), self.history.usual_gap());
         self.in_flight.note_departure(sent);
         self.set_pace(now)
@@ -295,13 +302,14 @@ impl RateLaw {
             Fit::False => return self.on_unknown_report(now),
             Fit::Anew => {
                 self.forget_samples();
+                self.way_back.on_another_clock(now);
                 self.excursions.empty(now.saturating_since(sample.left));
             }
         }
-        if !self.history.add(now, sample, self.is_pursuing) {
+        if !self.history.add(now, sample, self.is_pursuing, rtt) {
             // A small packet, which takes less time: it tells that the link is alive.
             self.in_flight.note_small(sample);
-            self.restart_queue(sample, self.history.wait_of(sample), later);
+            self.restart_queue(now, sample, self.history.wait_of(sample), later);
             return self.set_pace(now);
         }
         let wait = self.history.wait_of(sample);
@@ -316,7 +324,7 @@ impl RateLaw {
             Finding::Filled(before) => return self.contend(now, before),
             Finding::StillFilled => {
                 self.waited_at = now;
-                self.restart_queue(sample, wait, later);
+                self.restart_queue(now, sample, wait, later);
                 let hop = Hop { round_trip: self.round_trip(), carried: self.carried.rate().map_or(0, Rate::bps) };
                 if let Some(contest) = &mut self.contest {
                     contest.on_report(now, sample, hop, self.history.loss(), self.flows);
@@ -330,7 +338,7 @@ impl RateLaw {
             return self.contend(now, before);
         }
         self.note_quiet(now, sample.left, wait, target, is_raised);
-        self.restart_queue(sample, wait, later);
+        self.restart_queue(now, sample, wait, later);
         if let Some(verdict) = self.without_a_queue(now, sample, wait, target) {
             return verdict;
         }
@@ -350,7 +358,14 @@ impl RateLaw {
         self.set_pace(now)
     }
 
-    fn restart_queue(&mut self, sample: &Sample, wait: Duration, later: impl Iterator<Item = (Instant, u64)>) {
+    fn restart_queue(
+        &mut self,
+        now: Instant,
+        sample: &Sample,
+        wait: Duration,
+        later: impl Iterator<Item = (Instant, u64)>,
+    ) {
+        self.way_back.on_report(now, self.history.wait_on_way_back(now, sample, wait, self.rtt));
         let (rate, gap) = (self.supposed(), self.history.usual_gap());
         self.queue.restart(sample, wait, rate);
         later.for_each(|(at, sent)| self.queue.add(at, sent, rate, gap));
@@ -580,7 +595,7 @@ impl RateLaw {
 
     /// How long the next report is overdue.
     pub fn overdue(&self, now: Instant) -> Duration {
-        self.queue.overdue(now, self.rtt + OVERDUE + self.history.jitter() * 2)
+        self.queue.overdue(now, self.rtt + self.way_back.wait() + OVERDUE + self.history.jitter() * 2)
     }
 
     /// What the link carries, and more if it gives reason to.
@@ -636,7 +651,7 @@ impl RateLaw {
                 }
             };
             self.bounded(if overdue > SILENT {
-                pace.min(BITS_OF_TWO_REPORTS * 1_000_000_000 / overdue.as_nanos())
+                pace.min(self.bits_of_two_reports() * 1_000_000_000 / overdue.as_nanos())
             } else {
                 pace
             })
@@ -654,6 +669,12 @@ impl RateLaw {
         }
         self.pace = Some(Rate::from_bps(bps));
         Verdict::Set(self.pace)
+    }
+
+    /// Packets of the largest size that is known: many queues count packets, not bytes.
+    fn bits_of_two_reports(&self) -> u64 {
+        let bytes = if self.history.largest() == 0 { PACKET } else { self.history.largest() };
+        TWO_REPORTS * u64::from(bytes) * 8
     }
 
     fn pace_at(&self, rate: u64, wait: Duration, target: Duration) -> u64 {

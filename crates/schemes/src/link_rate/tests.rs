@@ -51,6 +51,12 @@ struct Run {
     /// On their way: when they come, and what.
     packets: VecDeque<(Instant, Name)>,
     reports: VecDeque<(Instant, Report)>,
+    /// Bytes of each packet.
+    bytes: u32,
+    /// A report waits for so long on the way back.
+    back: Duration,
+    /// What is known to be the round trip.
+    rtt: Duration,
     /// No report arrives.
     is_deaf: bool,
     /// Without a rate so many per cent are sent of what the link carries.
@@ -78,6 +84,9 @@ impl Run {
             rng: Rng::derive(1, "link rate"),
             packets: VecDeque::new(),
             reports: VecDeque::new(),
+            bytes: PACKET,
+            back: Duration::ZERO,
+            rtt: RTT,
             is_deaf: false,
             unpaced: 120,
             waits: Vec::new(),
@@ -92,7 +101,7 @@ impl Run {
         let until = self.now + time;
         while self.now < until {
             self.send();
-            let next = self.now + self.pace().serialisation(PACKET, &mut 0);
+            let next = self.now + self.pace().serialisation(self.bytes, &mut 0);
             self.receive(next);
             self.now = next;
         }
@@ -102,7 +111,7 @@ impl Run {
     fn burst(&mut self, packets: u32, pause: Duration) {
         for _ in 0..packets {
             self.send();
-            self.now += self.pace().serialisation(PACKET, &mut 0);
+            self.now += self.pace().serialisation(self.bytes, &mut 0);
             self.receive(self.now);
         }
         let verdict = self.law.on_departure(self.now, self.departures.sent, true);
@@ -118,7 +127,7 @@ impl Run {
     fn send(&mut self) {
         self.count += 1;
         // As a hash, whose bits are all alike.
-        let name = Name { number: self.count.wrapping_mul(0x9E37_79B9).swap_bytes(), bytes: PACKET };
+        let name = Name { number: self.count.wrapping_mul(0x9E37_79B9).swap_bytes(), bytes: self.bytes };
         self.departures.add(self.now, name, Lane::Queue, self.rate);
         let verdict = self.law.on_departure(self.now, self.departures.sent, false);
         self.obey(verdict);
@@ -128,7 +137,7 @@ impl Run {
             return;
         }
         self.waits.push(begin.saturating_since(self.now) + self.link.others);
-        self.link.free_at = begin + self.link.rate.serialisation(PACKET, &mut 0);
+        self.link.free_at = begin + self.link.rate.serialisation(self.bytes, &mut 0);
         let jitter = Duration::from_nanos(self.rng.below(self.link.jitter.as_nanos() + 1));
         let came = self.link.free_at + RTT / 2 + jitter + self.link.others;
         if self.rng.below(100) >= self.link.loss_percent {
@@ -142,12 +151,14 @@ impl Run {
             self.delivered += u64::from(name.bytes);
             if let Some(report) = self.arrivals.add(at, name, Duration::ZERO).filter(|_| !self.is_deaf) {
                 let stamp = report.stamp + report.stamp / 1_000_000 * self.link.drift_ppm + self.offset;
-                self.reports.push_back((at + RTT / 2, Report { stamp, ..report }));
+                let at = at + RTT / 2 + self.back;
+                let at = self.reports.back().map_or(at, |(last, _)| at.max(*last));
+                self.reports.push_back((at, Report { stamp, ..report }));
             }
         }
         while let Some((at, report)) = self.reports.pop_front_if(|(at, _)| *at <= until) {
             let verdict = match self.departures.find(&report) {
-                Some(sample) => self.law.on_report(at, &sample, self.departures.later(), RTT),
+                Some(sample) => self.law.on_report(at, &sample, self.departures.later(), self.rtt),
                 None => self.law.on_unknown_report(at),
             };
             self.obey(verdict);
@@ -268,7 +279,7 @@ fn a_large_packet_does_not_wait_because_it_takes_longer_than_a_small_one() {
     let mut history = History::default();
     let mut add = |count, bytes, delay| {
         let sample = sample(count, bytes, delay);
-        (history.add(sample.left, &sample, false), history.standing_wait())
+        (history.add(sample.left, &sample, false, RTT), history.standing_wait())
     };
     // Only small ones.
     (0..10).for_each(|count| assert!(add(count, 84, small).0));

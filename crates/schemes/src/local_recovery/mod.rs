@@ -188,13 +188,14 @@ impl Station {
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         let bytes = packet.wire_len();
-        let Some((shim, mut packet)) = unwrap(cx, packet, decode_shim) else { return };
+        let Some((shim, mut packet)) = unwrap(cx, packet, decode_shim) else {
+            self.silence.on_packet(cx.now(), false);
+            return;
+        };
         self.outgoing.clamp(cx.now(), &mut packet, timing);
         // A frame of an earlier incarnation of the other end says nothing about the present one.
         let known = self.known();
-        if !shim.zip(known).is_some_and(|(shim, known)| shim.is_of(&known)) {
-            self.silence.on_packet(cx.now());
-        }
+        self.silence.on_packet(cx.now(), shim.zip(known).is_some_and(|(shim, known)| shim.is_of(&known)));
         let completed = shim.and_then(|shim| shim.completed(known.as_ref()?));
         // A whole packet that will not be sent again passes as it came.
         let is_useless = |shim: Shim| shim.is_partial() || known.is_some_and(|known| shim.comes_again(&known));

@@ -1,6 +1,7 @@
 //! The other end is silent: is it gone, or does the link stand still? If packets come off the link and no message does, it is
-//! gone, and what is known of it is forgotten. If nothing comes at all, or only frames of the other end, which left it before the link
-//! stood still, everything is kept for a while, and what was on its way is repaired when the link goes on.
+//! gone, and what is known of it is forgotten. If nothing comes at all, everything is kept for a while, and what was on its way
+//! is repaired when the link goes on. So it is as long as frames of the other end come, which left it before the link stood still: the
+//! messages are behind them.
 
 use airtcp_core::{Duration, Instant};
 
@@ -13,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     since: Option<Instant>,
-    /// When the first packet came in it.
+    /// When the first packet came in it that no frame of the other end came after.
     packet_at: Option<Instant>,
 }
 
@@ -28,11 +29,10 @@ impl Silence {
         *self = Silence::default();
     }
 
-    /// A packet came off the link that is in no frame of the other end.
-    pub fn on_packet(&mut self, now: Instant) {
-        if self.since.is_some() {
-            self.packet_at.get_or_insert(now);
-        }
+    /// A packet came off the link, in a frame of the other end or not.
+    pub fn on_packet(&mut self, now: Instant, is_framed: bool) {
+        let first = self.packet_at.unwrap_or(now);
+        self.packet_at = (self.since.is_some() && !is_framed).then_some(first);
     }
 
     /// True once, if the other end is gone.
@@ -57,19 +57,30 @@ mod tests {
     #[test]
     fn packets_without_messages_show_that_the_other_end_is_gone() {
         let mut silence = Silence::default();
-        silence.on_packet(at(900));
+        silence.on_packet(at(900), false);
         silence.begin(at(1000));
         assert!(!silence.is_over(at(9000)));
-        silence.on_packet(at(9100));
-        silence.on_packet(at(9300));
+        silence.on_packet(at(9100), false);
+        silence.on_packet(at(9300), false);
         assert!(!silence.is_over(at(9599)) && silence.is_over(at(9600)) && !silence.is_over(at(99_000)), "once");
+    }
+
+    #[test]
+    fn frames_of_the_other_end_show_that_it_was_there() {
+        let mut silence = Silence::default();
+        silence.begin(at(1000));
+        silence.on_packet(at(2000), false);
+        silence.on_packet(at(2400), true);
+        assert!(!silence.is_over(at(9000)));
+        silence.on_packet(at(9100), false);
+        assert!(!silence.is_over(at(9599)) && silence.is_over(at(9600)));
     }
 
     #[test]
     fn a_link_that_goes_on_has_lost_nothing_and_one_that_does_not_has() {
         let mut silence = Silence::default();
         silence.begin(at(1000));
-        silence.on_packet(at(6000));
+        silence.on_packet(at(6000), false);
         silence.end();
         assert!(!silence.is_over(at(60_000)));
         silence.begin(at(70_000));

@@ -2,6 +2,7 @@
 
 use super::super::arrivals::Arrivals;
 use super::super::carried::{Carried, Measured};
+use super::super::history::History;
 use super::super::link_queue::LinkQueue;
 use super::{Advice, Duration, Instant, Name, PACKET, RTT, Run, SECOND, Verdict, mbit, sample};
 use airtcp_core::Rate;
@@ -293,6 +294,78 @@ fn a_link_that_stands_still_is_given_little_and_all_again_when_it_goes_on() {
     run.run(MS * 400);
     run.run(SECOND);
     assert!(run.use_of_link(SECOND) >= 95, "{} %", run.use_of_link(SECOND));
+}
+
+#[test]
+fn a_link_that_stands_still_is_given_as_few_packets_if_they_are_small() {
+    let mut run = Run::new(None, mbit(1));
+    run.bytes = 200;
+    run.run(SECOND * 5);
+    let before = run.count;
+    run.link.free_at = run.now + SECOND * 5;
+    run.run(SECOND * 5);
+    // At its rate they would be 3125. 100 of them are what leaves at the least pace.
+    assert!(run.count - before < 220, "{}", run.count - before);
+    run.run(SECOND);
+    run.run(SECOND);
+    assert!(run.use_of_link(SECOND) >= 95, "{} %", run.use_of_link(SECOND));
+}
+
+#[test]
+fn a_link_whose_reports_wait_on_the_way_back_does_not_stand_still() {
+    for jitter in [Duration::ZERO, MS * 3] {
+        let mut run = Run::new(None, mbit(10));
+        run.link.jitter = jitter;
+        run.run(SECOND * 5);
+        for (back, least, longest) in [(100, 93, 25), (500, 88, 70), (1500, 70, 200)] {
+            run.back = MS * back;
+            run.run(MS * 500 + run.back * 2);
+            run.run(SECOND * 12);
+            let case = std::format!("{back} ms, jitter of {jitter}");
+            assert!(run.use_of_link(SECOND * 12) >= least, "{case}: {} %", run.use_of_link(SECOND * 12));
+            assert!(run.wait_p95() < MS * longest, "{case}: {}", run.wait_p95());
+        }
+    }
+}
+
+#[test]
+fn a_link_that_stands_still_is_noticed_also_where_reports_wait_on_the_way_back() {
+    // Whether other messages have shown that the way back takes longer, or not yet.
+    for is_known in [false, true] {
+        let mut run = Run::new(None, mbit(10));
+        run.run(SECOND * 5);
+        run.back = MS * 500;
+        run.run(SECOND * 2);
+        run.rtt = if is_known { RTT + run.back } else { RTT };
+        run.run(SECOND * 5);
+        let before = run.count;
+        run.link.free_at = run.now + SECOND * 4;
+        run.run(SECOND * 4);
+        // At its rate they would be 3333, and 416 until the last reports have come.
+        assert!(run.count - before < 600, "{is_known}: {}", run.count - before);
+    }
+}
+
+#[test]
+fn a_report_waits_on_the_way_back_only_beside_what_is_known_of_packets_that_do_not_wait() {
+    let mut history = History::default();
+    let late = |history: &History, count| {
+        let sample = sample(count, 100, MS * 15);
+        history.wait_on_way_back(sample.left + RTT + MS * 500, &sample, Duration::ZERO, RTT)
+    };
+    assert_eq!(late(&history, 0), Duration::ZERO, "nothing is known");
+    // The queue of the link is never empty: each report takes 40 ms more than the round trip.
+    for count in 0..10 {
+        let sample = sample(count, PACKET, MS * 55);
+        history.add(sample.left + RTT + MS * 40, &sample, true, RTT);
+    }
+    assert_eq!(late(&history, 10), MS * 460);
+    // After 20 s of nothing but small packets what is known of the shortest time is a guess.
+    for count in 10..1010 {
+        let sample = sample(count, 100, MS * 15);
+        history.add(sample.left + RTT, &sample, true, RTT);
+    }
+    assert_eq!(late(&history, 1010), Duration::ZERO);
 }
 
 #[test]
