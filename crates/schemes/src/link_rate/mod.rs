@@ -149,7 +149,7 @@ impl LinkRate {
     /// leaves.
     pub fn allow_for_silence(&self, now: Instant, egress: &mut Egress) {
         let stood_still = self.law.overdue(now);
-        if stood_still > pursuit::SILENT {
+        if stood_still > link_queue::SILENT {
             egress.make_room(now + stood_still + AFTER_SILENCE, stood_still);
         }
     }

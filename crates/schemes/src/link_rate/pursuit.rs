@@ -17,7 +17,7 @@ use super::excursion::{self, Excursions};
 use super::history::{self, History, LEAST_TARGET};
 use super::in_flight::{self, InFlight};
 use super::leeway::Leeway;
-use super::link_queue::LinkQueue;
+use super::link_queue::{LinkQueue, SILENT};
 use super::longer_way::LongerWay;
 use super::other_clock::{Fit, OtherClock};
 use super::others::{Finding, Others};
@@ -49,9 +49,6 @@ const MOST_ABOVE: u64 = 2;
 const AFTER_FALL: u64 = 1_000_000;
 /// A report is overdue so long after packets for two of them have come, one of which may be lost.
 const OVERDUE: Duration = Duration::from_millis(5);
-/// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
-/// that time, and what it carried before is for the next report to say.
-pub(super) const SILENT: Duration = Duration::from_millis(40);
 /// A link that lets messages through that left no longer ago than this and a round trip does not stand still. If it does so for so long and
 /// no report came for a second, there will be none: the other end is broken.
 const NO_REPORTS: (Duration, Duration, Duration) =

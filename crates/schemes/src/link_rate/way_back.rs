@@ -1,7 +1,7 @@
 //! How long reports wait on the way back, behind others or while it stands still. The next one may take as long, and is not overdue
 //! before.
 
-use super::pursuit::SILENT;
+use super::link_queue::SILENT;
 use airtcp_core::{Duration, Instant};
 
 /// A way back in which reports wait for longer is as good as one that stands still.
