@@ -99,11 +99,12 @@ impl History {
         Duration::from_nanos(delay(sample).saturating_sub(self.base.least()).max(0).unsigned_abs())
     }
 
-    /// How long a report waited on the way back that came now, of a packet that waited in the link for `wait`: what it took beside that,
-    /// and more than `rtt`. What also the packets take that come soonest is left out, as it may be a queue that is never empty.
+    /// How long a report that came now waited on the way back. Its packet waited in the link for `wait`; the rest of the time, beyond
+    /// `rtt`, counts. But packets seem not to wait in a queue that is never empty, so what reports of the soonest packets took beyond
+    /// `rtt` does not count.
     pub fn wait_on_way_back(&self, now: Instant, sample: &Sample, wait: Duration, rtt: Duration) -> Duration {
-        let beside = now.saturating_since(sample.left).saturating_sub(wait).saturating_sub(rtt);
-        self.base.report().map_or(Duration::ZERO, |report| beside.saturating_sub(report.beside))
+        let beyond = now.saturating_since(sample.left).saturating_sub(wait).saturating_sub(rtt);
+        self.base.report().map_or(Duration::ZERO, |report| beyond.saturating_sub(report.beyond))
     }
 
     /// Bytes of the largest packet of late.
@@ -131,6 +132,7 @@ impl History {
             self.samples.clear();
             self.former = Some((self.base, last));
             self.base = LeastDelay { since: self.base.since, ..LeastDelay::default() };
+            // What its report took is not known any more.
             self.base.add(&last, Duration::MAX);
             self.samples.push_back(last);
         }
@@ -258,12 +260,13 @@ struct LeastDelay {
     report: Option<SoonestReport>,
 }
 
-/// The report of a packet that came as soon as any, or about so.
+/// Reports of packets that came as soon as any, within [`LEAST_SHORTER`].
 #[derive(Clone, Copy, Debug)]
 struct SoonestReport {
+    /// The delay of the first of these packets.
     delay: i64,
-    /// What it took beside the round trip, at least.
-    beside: Duration,
+    /// The least that one of their reports took beyond the round trip.
+    beyond: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -294,19 +297,19 @@ impl LeastDelay {
         *self = LeastDelay { current: Least::default(), previous, since: now, report: self.report };
     }
 
-    /// A packet of which a report came after a round trip and what was `beside` it.
-    fn add(&mut self, sample: &Sample, beside: Duration) {
+    /// A packet whose report took a round trip and `beyond`.
+    fn add(&mut self, sample: &Sample, beyond: Duration) {
         let delay = delay(sample);
         self.current.delay = self.current.delay.min(delay);
         self.current.largest = self.current.largest.max(sample.bytes);
         if self.is_soon(delay) {
-            let mut report = self.report().unwrap_or(SoonestReport { delay, beside });
-            report.beside = report.beside.min(beside);
+            let mut report = self.report().unwrap_or(SoonestReport { delay, beyond });
+            report.beyond = report.beyond.min(beyond);
             self.report = Some(report);
         }
     }
 
-    /// The report of one of those that came as soon as any.
+    /// `None` if no packet came as soon since the least delay was set.
     fn report(&self) -> Option<SoonestReport> {
         self.report.filter(|report| self.is_soon(report.delay))
     }

@@ -8,7 +8,7 @@ use super::departures::Sample;
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
-/// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
+/// If reports are overdue for longer the link is silent. Then it is given no more than what two reports would have told of, in all
 /// that time, and what it carried before is for the next report to say.
 pub(super) const SILENT: Duration = Duration::from_millis(40);
 

@@ -355,6 +355,7 @@ impl RateLaw {
         self.set_pace(now)
     }
 
+    /// The link's queue and the way back are now as this report tells.
     fn restart_queue(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! How long reports wait on the way back, behind others or while it stands still. The next one may take as long, and is not overdue
-//! before.
+//! How long reports wait on the way back, in its queue or while it stands still. The next report may wait as long, and is overdue only
+//! after that.
 
 use super::link_queue::SILENT;
 use airtcp_core::{Duration, Instant};
@@ -7,8 +7,8 @@ use airtcp_core::{Duration, Instant};
 /// A way back in which reports wait for longer is as good as one that stands still.
 const MOST: Duration = Duration::from_secs(2);
 
-/// A clock that was set, or is no clock, is not believed for so long: if it runs too slowly, a queue on the way out looks like one on
-/// the way back.
+/// After the other end's clock jumped its times are not believed for so long: if a clock runs too slowly, a queue on the way out looks
+/// like one on the way back.
 const DISTRUST: Duration = Duration::from_secs(5);
 
 /// See the module.
@@ -31,8 +31,8 @@ impl WayBack {
         *self = WayBack { waited: Duration::ZERO, since: now, believed_from: now + DISTRUST };
     }
 
-    /// A packet leaves after which a report will come, and none was to come before: what waited at the last report has had that
-    /// time to get away.
+    /// The first packet since the last report leaves. No report was due in between, so the queue on the way back may have got shorter by
+    /// that time.
     pub fn on_first_departure(&mut self, now: Instant) {
         *self = WayBack { waited: self.waited.saturating_sub(now.saturating_since(self.since)), since: now, ..*self };
     }

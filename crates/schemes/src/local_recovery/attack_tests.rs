@@ -84,6 +84,8 @@ fn a_clock_that_runs_too_slowly_fills_the_link_and_no_more_and_not_for_long() {
     withstands(("both a tenth", || {
         of_report(|report, _| (report.stamp, report.received) = (report.stamp / 10, report.received / 10))
     }));
+    // Here the queue looked like one on the way back.
+    withstands_with(123, None, "a tenth", || of_report(|report, _| report.stamp /= 10));
 }
 
 #[test]

@@ -189,6 +189,7 @@ impl Station {
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         let bytes = packet.wire_len();
         let Some((shim, mut packet)) = unwrap(cx, packet, decode_shim) else {
+            // Nobody knows whose frame it was.
             self.silence.on_packet(cx.now(), false);
             return;
         };

@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     since: Option<Instant>,
-    /// When the first packet came in it that no frame of the other end came after.
+    /// When the first packet came that was in no frame of the other end, since the last that was.
     packet_at: Option<Instant>,
 }
 
