@@ -25,7 +25,7 @@ trait Queue {
 
 impl Queue for EventQueue {
     fn new(pending: u32) -> Self {
-        EventQueue::new(0, pending as usize)
+        EventQueue::new(0, 0, pending as usize)
     }
     fn take(&mut self) -> (Instant, Source) {
         self.first().expect("events are pending")

@@ -3,6 +3,13 @@
 use airtcp_core::Instant;
 use alloc::vec::Vec;
 
+/// The earliest of several deadlines, as far as there are any.
+#[inline]
+pub(crate) fn earliest<const N: usize>(deadlines: [Option<Instant>; N]) -> Option<Instant> {
+    let first = deadlines.into_iter().fold(Instant::MAX, |first, due| first.min(due.unwrap_or(Instant::MAX)));
+    (first < Instant::MAX).then_some(first)
+}
+
 /// Deadlines by the slots of their flows. Each flow keeps its own deadline, too: whether it has one.
 ///
 /// A tree in an array, as of a tournament: the flows' own deadlines are the second half, and each place of the first half from the

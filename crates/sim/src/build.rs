@@ -101,7 +101,7 @@ impl<'t> Engine<'t> {
         let mut engine = Engine {
             now: Instant::ZERO,
             network: Network {
-                queue: EventQueue::new(0, 0),
+                queue: EventQueue::new(0, 0, 0),
                 sources: Sources::default(),
                 routes: Routes::new(nodes, &hops),
                 pipes,
@@ -205,8 +205,9 @@ impl<'t> Engine<'t> {
             On::Path(from, to) => self.place_on_path(topology, spec, from, to)?,
         };
         if let [near, far] = placed[..] {
-            self.elements[near].place.peer = Some(far);
-            self.elements[far].place.peer = Some(near);
+            for (one, other) in [(near, far), (far, near)] {
+                self.elements[one].place.peer = Some((other, self.elements[other].place.node));
+            }
         }
         self.schemes.push((spec.name.clone(), spec.choice.entry.slug, placed));
         Ok(())

@@ -112,8 +112,8 @@ pub struct Place {
     pub node: NodeId,
     /// What is behind [`Port::LINK`].
     pub exit: Exit,
-    /// The element at the other end of a two-ended scheme.
-    pub peer: Option<ElementId>,
+    /// The element at the other end of a two-ended scheme, and its node.
+    pub peer: Option<(ElementId, NodeId)>,
 }
 
 /// Where an element of a scheme is placed, and what is known there.

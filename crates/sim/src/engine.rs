@@ -15,7 +15,6 @@ use crate::io::{ElementIo, Work};
 use crate::network::{Delivery, Network};
 use crate::outcome::{LevelSample, Outcome};
 use crate::pipe::Pipe;
-use crate::queue::EventQueue;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
 use crate::upcoming::Entry;
@@ -57,7 +56,7 @@ impl Engine<'_> {
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         let (fans, joints, elements) = (self.network.fans.len(), self.network.joints.len(), self.elements.len());
         self.network.sources = Sources { fans, joints, pipes, cells, elements };
-        self.network.queue = EventQueue::new(self.network.sources.busy(), self.network.sources.count());
+        self.network.queue = self.network.sources.queue();
         for slot in &mut self.elements {
             slot.arm(self.now, &mut self.network);
         }
@@ -264,8 +263,6 @@ impl Engine<'_> {
     }
 
     fn call(&mut self, index: ElementId, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
-        let peer = self.elements[index].place.peer;
-        let peer_node = peer.map(|peer| self.elements[peer].place.node);
         let slot = &mut self.elements[index];
         let mut io = ElementIo {
             now: self.now,
@@ -273,7 +270,6 @@ impl Engine<'_> {
             refused: &mut slot.refused,
             network: &mut self.network,
             work: &mut self.work,
-            peer_node,
         };
         let mut cx = Context::new(self.now + slot.clock, &mut slot.rng, &mut slot.ledger, &mut io);
         work(&mut slot.body, &mut cx);

@@ -1,7 +1,7 @@
 //! What events are about, and the place that each has in the queue.
 
 use crate::index::{ElementId, FanId, JointId, PipeId, WlanId};
-use crate::queue::Source;
+use crate::queue::{EventQueue, Source};
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,13 @@ impl Sources {
         self.first_timeout() + 2 * self.elements + 1
     }
 
-    /// Those that have most events come first.
-    pub fn busy(&self) -> usize {
+    /// A queue for their events: fans, joints and cells have most, pipes beside them few, and timeouts are mostly set anew
+    /// before they are due.
+    pub fn queue(&self) -> EventQueue {
+        EventQueue::new(self.first_pipe(), self.first_timeout(), self.count())
+    }
+
+    fn first_pipe(&self) -> usize {
         self.first_cell() + self.cells
     }
 
@@ -48,7 +53,7 @@ impl Sources {
     }
 
     fn first_timeout(&self) -> usize {
-        self.busy() + self.pipes
+        self.first_pipe() + self.pipes
     }
 
     /// The place of an event.
@@ -57,7 +62,7 @@ impl Sources {
         let place = match kind {
             Kind::Fan(fan) => usize::from(fan),
             Kind::Joint(joint) => self.fans + usize::from(joint),
-            Kind::Arrival(pipe) => self.busy() + usize::from(pipe),
+            Kind::Arrival(pipe) => self.first_pipe() + usize::from(pipe),
             Kind::Cell(cell) => self.first_cell() + usize::from(cell),
             Kind::Timeout(element) => self.first_timeout() + usize::from(element),
             Kind::Ready(element) => self.first_timeout() + self.elements + usize::from(element),
@@ -76,11 +81,11 @@ impl Sources {
         if place < self.first_cell() {
             return Kind::Joint((place - self.fans).into());
         }
-        if place < self.busy() {
+        if place < self.first_pipe() {
             return Kind::Cell((place - self.first_cell()).into());
         }
         if place < self.first_timeout() {
-            return Kind::Arrival((place - self.busy()).into());
+            return Kind::Arrival((place - self.first_pipe()).into());
         }
         let element = place - self.first_timeout();
         if element < self.elements {

@@ -29,7 +29,6 @@ pub struct ElementIo<'a, 't> {
     pub refused: &'a mut Option<Port>,
     pub network: &'a mut Network<'t>,
     pub work: &'a mut VecDeque<Work>,
-    pub peer_node: Option<NodeId>,
 }
 
 impl ElementIo<'_, '_> {
@@ -144,7 +143,7 @@ impl Io for ElementIo<'_, '_> {
     }
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
-        let (Some(element), Some(node)) = (self.place.peer, self.peer_node) else { return };
+        let Some((element, node)) = self.place.peer else { return };
         if peer == Peer::OTHER_END && message.len() <= MESSAGE_MAX {
             let packet = control::packet(self.place.node, node, element, message);
             self.work.push_back(Work::ForwardControl { node: self.place.node, packet });

@@ -161,9 +161,8 @@ impl Tournament {
 /// Pending events, one at most for each source.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// The few sources that have most events, so that these have few opponents.
-    busy: Tournament,
-    others: Tournament,
+    /// By how many events their sources have: the few that have most have few opponents.
+    tournaments: [Tournament; 3],
     /// Of each source, among those that are due at the same time.
     places: Vec<Place>,
     /// Events put here.
@@ -178,24 +177,32 @@ struct Place {
 }
 
 impl EventQueue {
-    /// A queue for as many sources, none of which has an event. The first `busy` are those that have most.
-    pub fn new(busy: usize, sources: usize) -> Self {
-        let [busy, others] = [0..busy, busy..sources].map(Tournament::new);
-        EventQueue { busy, others, places: vec![Place::default(); sources], put: 0 }
+    /// A queue for as many sources, none of which has an event: the first `busy` are those that have most, those from `calm` on
+    /// have fewest.
+    pub fn new(busy: usize, calm: usize, sources: usize) -> Self {
+        let tournaments = [0..busy, busy..calm, calm..sources].map(Tournament::new);
+        EventQueue { tournaments, places: vec![Place::default(); sources], put: 0 }
     }
 
     /// The earliest event. It stays until its source is set anew or cancelled.
     #[inline]
     pub fn first(&self) -> Option<(Instant, Source)> {
-        let first = self.busy.first.earlier(self.others.first, &self.places);
+        let [busy, others, calm] = &self.tournaments;
+        let first = busy.first.earlier(others.first.earlier(calm.first, &self.places), &self.places);
         first.is_due().then_some((Instant::from_nanos(first.at), first.source()))
+    }
+
+    /// Which tournament a source takes part in.
+    #[inline]
+    fn number_of(&self, source: Source) -> usize {
+        let [_, others, calm] = &self.tournaments;
+        usize::from(source as usize >= others.from) + usize::from(source as usize >= calm.from)
     }
 
     /// When the source is due; the end of time for never.
     #[inline]
     pub fn at(&self, source: Source) -> Instant {
-        let is_busy = (source as usize) < self.others.from;
-        let key = if is_busy { self.busy.key(source) } else { self.others.key(source) };
+        let key = self.tournaments[self.number_of(source)].key(source);
         if key.is_due() { Instant::from_nanos(key.at) } else { Instant::MAX }
     }
 
@@ -212,8 +219,8 @@ impl EventQueue {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
-        let (key, is_busy) = (Key::new(at, source), (source as usize) < self.others.from);
-        let tournament = if is_busy { &mut self.busy } else { &mut self.others };
+        let (key, number) = (Key::new(at, source), self.number_of(source));
+        let tournament = &mut self.tournaments[number];
         if key == tournament.key(source) {
             // Among those at this time it has another place now, which the same key would not show.
             tournament.put(Key::never(source), &self.places);
@@ -230,9 +237,8 @@ impl EventQueue {
 
     #[inline]
     fn put(&mut self, key: Key) {
-        let is_busy = (key.source as usize) < self.others.from;
-        let tournament = if is_busy { &mut self.busy } else { &mut self.others };
-        tournament.put(key, &self.places);
+        let number = self.number_of(key.source());
+        self.tournaments[number].put(key, &self.places);
     }
 }
 
@@ -262,7 +268,7 @@ mod tests {
 
     #[test]
     fn of_two_at_the_same_time_that_comes_first_which_was_the_next_for_longer() {
-        let mut queue = EventQueue::new(2, 5);
+        let mut queue = EventQueue::new(2, 4, 5);
         for (source, at, since) in [(3, 5, 22), (4, 7, 0), (1, 5, 30), (2, 1, 0), (0, 5, 30), (1, 5, 30)] {
             queue.set(source, nanos(at), since_of(since));
         }
@@ -272,9 +278,9 @@ mod tests {
 
     #[test]
     fn any_number_of_sources_has_its_place() {
-        assert_eq!(EventQueue::new(0, 0).first(), None);
+        assert_eq!(EventQueue::new(0, 0, 0).first(), None);
         for sources in 1..40 {
-            let mut queue = EventQueue::new(sources as usize / 3, sources as usize);
+            let mut queue = EventQueue::new(sources as usize / 3, sources as usize / 2, sources as usize);
             for source in 0..sources {
                 assert_eq!(queue.at(source), Instant::MAX);
                 queue.set(source, nanos(u64::from(100 - source)), Since::default());
@@ -286,7 +292,7 @@ mod tests {
     #[test]
     fn events_come_in_the_order_of_a_sorted_map() {
         let mut rng = Rng::derive(1, "queue");
-        let mut queue = EventQueue::new(7, 50);
+        let mut queue = EventQueue::new(7, 20, 50);
         let mut sorted: BTreeMap<(u64, u64, u32), Source> = BTreeMap::new();
         for order in 0..20_000 {
             let (source, time, since) = (rng.below(50) as Source, rng.below(300), rng.below(3));

@@ -28,7 +28,10 @@ impl Engine<'_> {
     #[cold]
     pub(crate) fn sample(&mut self) {
         self.network.enter_all(self.now - Duration::from_nanos(1));
-        let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
+        let repairs = match self.settings.series {
+            true => self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum(),
+            false => 0,
+        };
         for slot in &mut self.elements {
             match &mut slot.body {
                 ElementKind::Host(host) => host.sample(self.now, repairs, self.settings.series),

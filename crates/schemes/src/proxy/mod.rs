@@ -24,7 +24,7 @@ mod tests;
 pub use settings::ProxySettings;
 
 use crate::Site;
-use crate::timers::Timers;
+use crate::timers::{Timers, earliest};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
     Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port, Traffic,
@@ -148,6 +148,8 @@ impl Proxy {
     }
 
     /// A packet of no flow of ours: a SYN that can be split opens one, all else passes.
+    #[cold]
+    #[inline(never)] // Two connections pass through its stack, which packets of known flows need not reach across.
     fn handle_new(&mut self, cx: &mut Context<'_>, port: Port, flow: &FlowKey, packet: Packet) {
         // A SYN with data (RFC 7413) speaks to a server that knows the client.
         let opens = packet.tcp().is_some_and(|tcp| tcp.flags.syn() && !tcp.flags.ack() && !tcp.flags.rst())
@@ -179,13 +181,17 @@ impl Proxy {
             relay.set_buffers(buffer);
         }
         for port in [relay.origin.opposite(), relay.origin] {
-            self.ask_for_turn(port, slot);
-            self.serve(cx, port, Some(slot));
+            // Nobody waits at an open port.
+            match self.outlets[usize::from(port.0)].is_open() {
+                true => self.take_turn(cx, port, slot),
+                false => self.wait_for_turn(port, slot),
+            }
         }
         self.rearm(slot);
     }
 
-    fn ask_for_turn(&mut self, port: Port, slot: u32) {
+    #[cold]
+    fn wait_for_turn(&mut self, port: Port, slot: u32) {
         let index = usize::from(port.0);
         if let Some((_, relay)) = self.flows.at_mut(slot)
             && !core::mem::replace(&mut relay.waits[index], true)
@@ -194,17 +200,14 @@ impl Proxy {
         }
     }
 
-    /// Lets flows send through a port while it takes what they send: a packet each, in turn. The deadline of the flow in
-    /// `settling` may change again, and is not kept yet.
-    fn serve(&mut self, cx: &mut Context<'_>, port: Port, settling: Option<u32>) {
+    /// Lets those who wait at a port send through it while it takes what they send: a packet each, in turn.
+    fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
         let index = usize::from(port.0);
         while self.outlets[index].is_open()
             && let Some(slot) = self.outlets[index].pop()
         {
             self.take_turn(cx, port, slot);
-            if !self.forget_if_over(slot) && settling != Some(slot) {
-                self.rearm(slot);
-            }
+            self.rearm(slot);
         }
     }
 
@@ -216,6 +219,7 @@ impl Proxy {
             let deliveries = relay.deliveries.as_mut().filter(|_| port == Port::LINK);
             let note = deliveries.and_then(|deliveries| deliveries.note_leaving(*flow, &mut packet, tells));
             if !outlet.send(cx, packet, note) || outlet.is_wanted() {
+                relay.waits[index] = true;
                 return outlet.push(slot);
             }
         }
@@ -224,24 +228,15 @@ impl Proxy {
 
     /// Keeps a flow's deadline in the table, or forgets a flow that is over.
     fn rearm(&mut self, slot: u32) {
-        if self.forget_if_over(slot) {
-            return;
-        }
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        if relay.waits == [false; 2] && relay.is_over() {
+            return self.remove(slot);
+        }
         let due = relay.deadline(self.settings.idle);
         self.timers.set(slot, &mut relay.timer, due);
     }
 
-    /// Forgets a flow that is over, and says whether it was.
-    #[inline]
-    fn forget_if_over(&mut self, slot: u32) -> bool {
-        let is_over = self.flows.at(slot).is_some_and(|(_, relay)| relay.waits == [false; 2] && relay.is_over());
-        if is_over {
-            self.remove(slot);
-        }
-        is_over
-    }
-
+    #[cold]
     fn remove(&mut self, slot: u32) {
         let Some((_, mut relay)) = self.flows.remove_slot(slot) else { return };
         self.refused_before += relay.refused_segments;
@@ -279,7 +274,7 @@ impl Element for Proxy {
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if self.outlets[usize::from(port.0)].reopen(cx) {
-            self.serve(cx, port, None);
+            self.serve(cx, port);
         }
     }
 
@@ -298,8 +293,8 @@ impl Element for Proxy {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let of_medium = self.outlets.iter().filter_map(|outlet| outlet.awaited.deadline());
-        of_medium.chain(self.timers.next()).min()
+        let [inner, link] = self.outlets.each_ref().map(|outlet| outlet.awaited.deadline());
+        earliest([inner, link, self.timers.next()])
     }
 
     fn held(&self) -> Backlog {

@@ -8,6 +8,7 @@ use super::buffers::Buffers;
 use super::delivery::{Deliveries, Sent};
 use super::quiet::Quiet;
 use super::settings::{Accept, ProxySettings};
+use crate::timers::earliest;
 use airtcp_core::{
     ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
     TcpFlags, TcpHeader,
@@ -112,6 +113,8 @@ impl Relay {
         Some(relay)
     }
 
+    #[cold]
+    #[inline(never)]
     fn accept(&mut self, now: Instant, start: Start) {
         let Some(syn) = self.syn.take() else { return };
         let (client_end, server_end) = (self.server.local(), self.server.remote());
@@ -179,13 +182,23 @@ impl Relay {
             is_refused = refuses(&mut self.server, now, &packet);
         }
         self.refused_segments += u64::from(is_refused && is_over_link);
-        let spent = cx.consume_and_keep(packet);
-        // What is left of data becomes the segment that takes them on. A device's memory is not kept.
-        match if from_client { Some(&mut self.server) } else { self.client.as_mut() } {
-            Some(onward) if spent.datagram().is_none() => onward.reuse(spent),
-            _ => {}
-        }
+        self.reuse(cx.consume_and_keep(packet), from_client);
         Verdict::Taken
+    }
+
+    /// What is left of a packet becomes a segment that takes its data on, or one that its acknowledgment lets out. A device's
+    /// memory is not kept.
+    fn reuse(&mut self, spent: Packet, from_client: bool) {
+        if spent.datagram().is_some() {
+            return;
+        }
+        let mut ends = [Some(&mut self.server), self.client.as_mut()];
+        if !from_client {
+            ends.reverse();
+        }
+        if let Some(end) = ends.into_iter().flatten().find(|end| !end.has_spare()) {
+            end.reuse(spent);
+        }
     }
 
     /// The link delivered a segment of ours. Whether our TCP got an acknowledgment of it.
@@ -270,10 +283,11 @@ impl Relay {
 
     /// The earliest deadline of the two connections, or that of a silence of `idle`; none of what was given up.
     pub fn deadline(&self, idle: Duration) -> Option<Instant> {
+        if self.is_given_up {
+            return None;
+        }
         let client = self.client.as_ref().and_then(Connection::poll_timeout);
-        let silent = self.last_used.saturating_add(idle);
-        let next = self.server.poll_timeout().into_iter().chain(client).fold(silent, Instant::min);
-        (!self.is_given_up).then_some(next)
+        earliest([self.server.poll_timeout(), client, Some(self.last_used.saturating_add(idle))])
     }
 
     /// Memory of all four buffers.
@@ -354,7 +368,9 @@ fn config(settings: &ProxySettings, buffer: ByteSize, port: Port, ecn: bool, rng
 
 /// Bytes, the end of the stream and resets, from one connection to the other.
 fn pass_on(from: &mut Connection, to: &mut Connection) {
-    while let Some(chunk) = from.read(to.writable()) {
+    while from.readable() > 0
+        && let Some(chunk) = from.read(to.writable())
+    {
         let written = to.write_chunk(&chunk);
         debug_assert_eq!(written, chunk.len(), "no more was read than could be written");
     }

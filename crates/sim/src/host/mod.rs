@@ -12,7 +12,7 @@ use crate::settings::RunSettings;
 use crate::topology::Flow;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_schemes::socket::{FlowEnd, destination_port};
-use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
+use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stats, Stream};
 use application::{Application, Role};
 use probe::Probe;
 pub use probe::ProbeSpec;
@@ -127,14 +127,17 @@ impl Host {
     pub fn sample(&mut self, at: Instant, repairs: u64, series: bool) {
         for socket in &mut self.sockets {
             let Some(end) = &socket.end else { continue };
-            let stats = end.stats();
-            let (cwnd, srtt) = end.window();
-            let (delivered, acked) = (stats.bytes_delivered, stats.bytes_acknowledged);
+            let progress = |stats: &Stats| (stats.bytes_delivered, stats.bytes_acknowledged);
+            let (delivered, acked) = match end.connection() {
+                Some(connection) => progress(connection.stats()),
+                None => progress(&end.stats()),
+            };
+            if series {
+                let (cwnd, srtt) = end.window();
+                socket.series.push(Sample { at, delivered, acked, cwnd, srtt, repairs });
+            }
             if delivered > socket.last_progress.1 {
                 socket.note_progress(at, delivered);
-            }
-            if series {
-                socket.series.push(Sample { at, delivered, acked, cwnd, srtt, repairs });
             }
         }
     }

@@ -192,6 +192,12 @@ impl Connection {
         self.spare = Some(packet);
     }
 
+    /// Whether it has such a packet.
+    #[inline]
+    pub fn has_spare(&self) -> bool {
+        self.spare.is_some()
+    }
+
     /// Accepts up to `len` bytes of this side's virtual stream; returns how many.
     pub fn write_virtual(&mut self, len: u64) -> u64 {
         if self.can_write() { self.sender.buffer.write_virtual(len) } else { 0 }

@@ -5,6 +5,7 @@ use super::station::Station;
 use crate::Site;
 use crate::papers::as_tcp::events;
 use crate::proxy::{Proxy, ProxySettings};
+use crate::timers::earliest;
 use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Gauge, Instant, Packet, Port, TxStatus};
 
 /// Of a flow at its start: 100 ms of an 802.11b cell.
@@ -119,7 +120,7 @@ impl Element for AccessPoint {
     fn poll_timeout(&self) -> Option<Instant> {
         let of_split = self.split.as_ref().and_then(Proxy::poll_timeout);
         let of_emulator = self.emulator.as_ref().and_then(Station::poll_timeout);
-        of_split.into_iter().chain(of_emulator).chain(self.silent_until).min()
+        earliest([of_split, of_emulator, self.silent_until])
     }
 
     fn held(&self) -> Backlog {
