@@ -161,8 +161,11 @@ impl Tournament {
 /// Pending events, one at most for each source.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// By how many events their sources have: the few that have most have few opponents.
-    tournaments: [Tournament; 3],
+    /// The few sources that have most events, so that these have few opponents.
+    busy: Tournament,
+    others: Tournament,
+    /// Those that have fewest.
+    calm: Tournament,
     /// Of each source, among those that are due at the same time.
     places: Vec<Place>,
     /// Events put here.
@@ -180,30 +183,34 @@ impl EventQueue {
     /// A queue for as many sources, none of which has an event: the first `busy` are those that have most, those from `calm` on
     /// have fewest.
     pub fn new(busy: usize, calm: usize, sources: usize) -> Self {
-        let tournaments = [0..busy, busy..calm, calm..sources].map(Tournament::new);
-        EventQueue { tournaments, places: vec![Place::default(); sources], put: 0 }
+        let [busy, others, calm] = [0..busy, busy..calm, calm..sources].map(Tournament::new);
+        EventQueue { busy, others, calm, places: vec![Place::default(); sources], put: 0 }
     }
 
     /// The earliest event. It stays until its source is set anew or cancelled.
     #[inline]
     pub fn first(&self) -> Option<(Instant, Source)> {
-        let [busy, others, calm] = &self.tournaments;
-        let first = busy.first.earlier(others.first.earlier(calm.first, &self.places), &self.places);
+        let first = self.others.first.earlier(self.calm.first, &self.places);
+        let first = self.busy.first.earlier(first, &self.places);
         first.is_due().then_some((Instant::from_nanos(first.at), first.source()))
-    }
-
-    /// Which tournament a source takes part in.
-    #[inline]
-    fn number_of(&self, source: Source) -> usize {
-        let [_, others, calm] = &self.tournaments;
-        usize::from(source as usize >= others.from) + usize::from(source as usize >= calm.from)
     }
 
     /// When the source is due; the end of time for never.
     #[inline]
     pub fn at(&self, source: Source) -> Instant {
-        let key = self.tournaments[self.number_of(source)].key(source);
+        let key = self.key(source);
         if key.is_due() { Instant::from_nanos(key.at) } else { Instant::MAX }
+    }
+
+    /// What is put for a source.
+    #[inline]
+    fn key(&self, source: Source) -> Key {
+        let EventQueue { busy, others, calm, .. } = self;
+        match source as usize {
+            place if place < others.from => busy.key(source),
+            place if place < calm.from => others.key(source),
+            _ => calm.key(source),
+        }
     }
 
     /// Since when the event of a source that is due has been its next.
@@ -219,15 +226,14 @@ impl EventQueue {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
-        let (key, number) = (Key::new(at, source), self.number_of(source));
-        let tournament = &mut self.tournaments[number];
-        if key == tournament.key(source) {
+        let key = Key::new(at, source);
+        if key == self.key(source) {
             // Among those at this time it has another place now, which the same key would not show.
-            tournament.put(Key::never(source), &self.places);
+            self.cancel(source);
         }
         self.put += 1;
         self.places[source as usize] = Place { since, put: self.put };
-        tournament.put(key, &self.places);
+        self.put(key);
     }
 
     /// The source is not due.
@@ -235,10 +241,16 @@ impl EventQueue {
         self.put(Key::never(source));
     }
 
+    /// Says what is due of a source to its tournament. Which that is has to be a branch: whoever sets an event mostly knows, and
+    /// nothing waits for it.
     #[inline]
     fn put(&mut self, key: Key) {
-        let number = self.number_of(key.source());
-        self.tournaments[number].put(key, &self.places);
+        let EventQueue { busy, others, calm, places, .. } = self;
+        match key.source() as usize {
+            place if place < others.from => busy.put(key, places),
+            place if place < calm.from => others.put(key, places),
+            _ => calm.put(key, places),
+        }
     }
 }
 
