@@ -4,7 +4,7 @@ use airtcp_core::{Counts, DropReason, Instant};
 
 /// Counts since the link was made. *in + duplicated = delivered + held + dropped*, in packets and in bytes.
 ///
-/// The first four are what every packet counts in; they are next to each other in memory.
+/// The first four are what every packet counts in that waits in the link; they are next to each other in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct LinkCounters {

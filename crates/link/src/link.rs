@@ -38,10 +38,19 @@ pub struct Link {
     arrivals: VecDeque<Arrival>,
     /// Bytes in `arrivals`.
     held_bytes: u64,
+    /// What came in and out at once, which nothing else counts.
+    passed: Passed,
     counters: LinkCounters,
     /// Most bytes that ever waited, but for those since the peak was last taken.
     queue_bytes_max: u64,
     header_dscp: u8,
+}
+
+/// Packets that went straight through a link, in [`Link::send_through`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    packets: u64,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -62,6 +71,7 @@ impl Link {
             transmitter: Transmitter::new(&settings.rate, seed, name),
             arrivals: VecDeque::new(),
             held_bytes: 0,
+            passed: Passed::default(),
             counters: LinkCounters::default(),
             queue_bytes_max: 0,
             header_dscp: settings.queue.header_dscp(),
@@ -86,7 +96,11 @@ impl Link {
     /// `now` never goes back between calls.
     pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         let bytes = packet.wire_len();
-        let Some(packet) = self.take_in(now, packet, bytes, drops) else { return false };
+        if !self.admits(now, bytes) {
+            self.refuse(now, packet, bytes, drops);
+            return false;
+        }
+        self.count_in(bytes);
         match self.queue {
             Discipline::DropTail(_) | Discipline::Ring(_) => {
                 self.transmit(now, packet, bytes, drops);
@@ -96,26 +110,16 @@ impl Link {
         }
     }
 
-    /// Counts a packet, and drops it if its length or the limit of a queue says so.
+    /// Whether a packet of so many bytes is neither too long nor one too many for the limit of a queue.
     #[inline(always)]
-    fn take_in(
-        &mut self,
-        now: Instant,
-        packet: Packet,
-        bytes: u32,
-        drops: &mut dyn FnMut(Packet, DropReason),
-    ) -> Option<Packet> {
+    fn admits(&mut self, now: Instant, bytes: u32) -> bool {
+        bytes <= self.mtu && !self.is_full_for(now, bytes)
+    }
+
+    #[inline]
+    fn count_in(&mut self, bytes: u32) {
         self.counters.packets_in += 1;
         self.counters.bytes_in += u64::from(bytes);
-        let reason = if bytes > self.mtu {
-            DropReason::TOO_BIG
-        } else if self.is_full_for(now, bytes) {
-            DropReason::QUEUE_FULL
-        } else {
-            return Some(packet);
-        };
-        self.refuse(now, packet, reason, drops);
-        None
     }
 
     /// Whether the limit of a queue that has nothing but a limit keeps a packet of so many bytes out.
@@ -161,14 +165,18 @@ impl Link {
     ) -> Option<(Instant, Packet)> {
         debug_assert!(self.is_express(), "only the link itself knows when a packet comes out");
         debug_assert_eq!(bytes, packet.wire_len());
-        let packet = self.take_in(now, packet, bytes, drops)?;
+        if !self.admits(now, bytes) {
+            self.refuse(now, packet, bytes, drops);
+            return None;
+        }
         let at = self.transmitter.accept(now, bytes).end.saturating_add(self.delay);
         if at > until {
+            self.count_in(bytes);
             self.insert(at, bytes, packet);
             return None;
         }
-        self.counters.packets_delivered += 1;
-        self.counters.bytes_delivered += u64::from(bytes);
+        self.passed.packets += 1;
+        self.passed.bytes += u64::from(bytes);
         Some((at, packet))
     }
 
@@ -302,8 +310,12 @@ impl Link {
         true
     }
 
+    /// Drops a packet that is not admitted.
     #[cold]
-    fn refuse(&mut self, now: Instant, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
+    #[inline(never)]
+    fn refuse(&mut self, now: Instant, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
+        self.count_in(bytes);
+        let reason = if bytes > self.mtu { DropReason::TOO_BIG } else { DropReason::QUEUE_FULL };
         Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason);
         self.note_first_drop(now);
     }
@@ -421,7 +433,12 @@ impl Link {
     }
 
     /// What the link has done so far.
-    pub fn counters(&self) -> &LinkCounters {
-        &self.counters
+    pub fn counters(&self) -> LinkCounters {
+        let mut counters = self.counters.clone();
+        counters.packets_in += self.passed.packets;
+        counters.bytes_in += self.passed.bytes;
+        counters.packets_delivered += self.passed.packets;
+        counters.bytes_delivered += self.passed.bytes;
+        counters
     }
 }

@@ -15,6 +15,17 @@ pub(crate) struct Turn {
     pub(crate) end: Instant,
 }
 
+/// What a packet takes of a transmitter with a constant rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    /// Length of the packet.
+    bytes: u32,
+    /// Whole nanoseconds.
+    whole: Duration,
+    /// What is left of a nanosecond, in units of 1 / rate.
+    rest: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     /// The rate if it is always the same.
@@ -24,9 +35,8 @@ pub(crate) struct Transmitter {
     free_at: Instant,
     /// Part of a nanosecond by which `free_at` is too early, in units of 1 / rate.
     carry: u64,
-    /// Length of the last packet, the whole nanoseconds it takes and the rest in units of 1 / rate: most packets are as
-    /// long as the one before, and a division less.
-    last: (u32, Duration, u64),
+    /// Of the last packet: most are as long as the one before, and a division less.
+    last: Span,
     /// Beginning and length of the turns that have not begun.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
@@ -46,7 +56,7 @@ impl Transmitter {
             course,
             free_at: Instant::ZERO,
             carry: 0,
-            last: (0, Duration::ZERO, 0),
+            last: Span::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             peak: 0,
@@ -113,14 +123,33 @@ impl Transmitter {
     #[inline(always)]
     pub(crate) fn accept(&mut self, now: Instant, bytes: u32) -> Turn {
         let Some(rate) = self.rate else { return self.accept_at_no_constant_rate(now, bytes) };
+        if self.last.bytes != bytes {
+            self.measure(rate, bytes);
+        }
+        let Span { whole, rest, .. } = self.last;
         if self.free_at < now {
-            self.free_at = now;
-            self.carry = 0;
+            // Nothing is carried over to a packet that finds the transmitter idle.
+            self.carry = rest;
+            self.free_at = now.saturating_add(whole);
+            return Turn { begin: now, end: self.free_at };
         }
         let begin = self.free_at;
-        let span = self.serialisation(rate, bytes);
-        self.free_at = begin.saturating_add(span);
+        self.free_at = begin.saturating_add(whole);
+        self.carry += rest;
+        if self.carry >= rate.bps() {
+            // Both parts are below the rate, so their sum holds one nanosecond more at most.
+            self.carry -= rate.bps();
+            self.free_at = self.free_at.saturating_add(Duration::from_nanos(1));
+        }
         self.note_turn(now, begin, bytes)
+    }
+
+    /// [`Rate::serialisation`] of a packet of another length than the last.
+    #[inline(never)]
+    fn measure(&mut self, rate: Rate, bytes: u32) {
+        let mut rest = 0;
+        let whole = rate.serialisation(bytes, &mut rest);
+        self.last = Span { bytes, whole, rest };
     }
 
     #[inline(always)]
@@ -142,23 +171,6 @@ impl Transmitter {
         let begin = self.free_at.max(now);
         self.free_at = course.transmit(begin, bytes);
         self.note_turn(now, begin, bytes)
-    }
-
-    /// [`Rate::serialisation`] from what the last packet took.
-    #[inline]
-    fn serialisation(&mut self, rate: Rate, bytes: u32) -> Duration {
-        if self.last.0 != bytes {
-            let mut rest = 0;
-            self.last = (bytes, rate.serialisation(bytes, &mut rest), rest);
-        }
-        let (_, whole, rest) = self.last;
-        self.carry += rest;
-        if self.carry < rate.bps() {
-            return whole;
-        }
-        // Both parts are below the rate, so their sum holds one nanosecond more at most.
-        self.carry -= rate.bps();
-        whole.saturating_add(Duration::from_nanos(1))
     }
 }
 

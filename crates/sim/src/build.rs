@@ -113,7 +113,7 @@ impl<'t> Engine<'t> {
                 node_names: topology.nodes.clone(),
                 hosts: ti_vec![None; nodes],
                 locals: ti_vec![Vec::new(); nodes],
-                first_hops: ti_vec![None; nodes],
+                departures: ti_vec![None; nodes],
                 tap: Tapped::new(tap),
                 until: Instant::MAX,
                 trace_hash: 0,

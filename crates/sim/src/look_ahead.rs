@@ -47,8 +47,8 @@ impl Engine<'_> {
             fetch(host);
         }
         if let Some(next) = coming(SOCKET) {
-            if let Some((_, pipe)) = self.network.first_hops[self.node_behind(next)] {
-                fetch(&self.network.pipes[pipe]);
+            if let Some(departure) = &self.network.departures[self.node_behind(next)] {
+                fetch(&self.network.pipes[departure.pipe]);
             }
             if let Some(host) = self.host_behind(next) {
                 host.fetch_socket(&next.what);

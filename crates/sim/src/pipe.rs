@@ -31,12 +31,23 @@ pub struct Pipe {
     last_out: (Instant, Since),
 }
 
-/// Where a packet goes straight on to.
+/// Where a packet goes from a pipe without an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Onward {
-    pub pipe: PipeId,
-    /// Where it waits for its turn among those of other pipes.
-    pub joint: Option<JointId>,
+pub enum Onward {
+    /// Straight into the pipe that only this one feeds.
+    Pipe(PipeId),
+    /// Before a pipe where it waits for its turn among those of other pipes.
+    Joint(JointId),
+    /// To its goal, out of a fan.
+    Fan(FanId),
+}
+
+impl Onward {
+    /// True if it passes a node that nobody looks at.
+    #[inline]
+    pub fn passes_node(self) -> bool {
+        !matches!(self, Onward::Fan(_))
+    }
 }
 
 /// Where the packets come from that enter a pipe.

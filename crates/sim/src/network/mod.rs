@@ -13,8 +13,9 @@ use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use crate::upcoming::{Entry, Upcoming};
-use airtcp_core::{DropReason, Instant, Packet, Port};
+use airtcp_core::{DropReason, Instant, IpHeader, Packet, Port};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use typed_index_collections::TiVec;
 
 /// See the module.
@@ -37,9 +38,9 @@ pub struct Network<'t> {
     pub hosts: TiVec<NodeId, Option<ElementId>>,
     /// Elements at each node that see what is for the node itself, before its host.
     pub locals: TiVec<NodeId, Vec<ElementId>>,
-    /// Where the last packet of each node's own went that no element saw on its way out, and into which pipe. Mostly the next one
-    /// goes the same way; routes and elements stay where they are once packets are sent.
-    pub first_hops: TiVec<NodeId, Option<(NodeId, PipeId)>>,
+    /// How the last packet of each node's own left that no element saw on its way out. Mostly the next one goes the same way;
+    /// routes and elements stay where they are once packets are sent.
+    pub departures: TiVec<NodeId, Option<Departure>>,
     pub tap: Tapped<'t>,
     /// When the run ends.
     pub until: Instant,
@@ -52,6 +53,16 @@ pub struct Network<'t> {
     /// Elements at a hop that get only what is for some nodes, and what comes from there: those to which the way begins with
     /// the element's path.
     pub bound: BTreeMap<ElementId, TiVec<NodeId, bool>>,
+}
+
+/// How a packet left the node that it is from.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// Its addresses.
+    source: IpAddr,
+    destination: IpAddr,
+    goal: NodeId,
+    pub pipe: PipeId,
 }
 
 /// A packet before the element that takes it next.
@@ -75,15 +86,16 @@ impl Network<'_> {
         from: Option<ElementId>,
         mut packet: Packet,
     ) -> Option<Delivery> {
-        let destination = address::node_of(&packet.ip().destination);
-        let is_own = address::node_of(&packet.ip().source) == Some(node);
-        if let Some((goal, pipe)) = self.first_hops[node]
-            && is_own
-            && destination == Some(goal)
+        let ip = packet.ip();
+        if let Some(Departure { source, destination, goal, pipe }) = &self.departures[node]
+            && ip.source == *source
+            && ip.destination == *destination
         {
-            self.send_by_wire(now, pipe, goal, packet);
+            self.send_by_wire(now, *pipe, *goal, packet);
             return None;
         }
+        let destination = address::node_of(&ip.destination);
+        let is_own = address::node_of(&ip.source) == Some(node);
         if destination == Some(node) {
             let Some((element, port)) = self.at_home(node, from) else {
                 self.drop_unroutable(now, node, &packet);
@@ -115,7 +127,8 @@ impl Network<'_> {
             && is_own
             && before.is_none()
         {
-            self.first_hops[node] = Some((to, pipe));
+            let IpHeader { source, destination, .. } = *packet.ip();
+            self.departures[node] = Some(Departure { source, destination, goal: to, pipe });
         }
         self.send(now, hop, to, packet);
         None
@@ -180,48 +193,42 @@ impl Network<'_> {
     fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
         let traced = Traced::of(&packet);
         loop {
-            let here = &mut self.pipes[pipe];
-            let here = match here.last_way {
-                Some((goal, _)) if goal == to => here,
+            let mut here = &mut self.pipes[pipe];
+            let onward = match here.last_way {
+                Some((goal, onward)) if goal == to => onward,
                 _ => {
-                    self.find_onward(pipe, to);
-                    &mut self.pipes[pipe]
+                    let onward = self.find_onward(pipe, to);
+                    here = &mut self.pipes[pipe];
+                    onward
                 }
             };
-            let Some((_, Some(onward))) = here.last_way.filter(|_| packet.ip().hop_limit > 1) else { break };
+            let Some(onward) = onward.filter(|onward| !onward.passes_node() || packet.ip().hop_limit > 1) else {
+                here.send(now, packet, &mut self.tap);
+                return self.schedule(pipe);
+            };
             let passed = here.send_through(now, self.until, packet, traced.bytes, &mut self.tap);
             let Some((at, mut through)) = passed else { return };
             self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
-            if !is_control(&through) {
+            if onward.passes_node() && !is_control(&through) {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
-            if let Some(joint) = onward.joint {
-                let since = here.next_since(self.since, at);
-                if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, through) }) {
-                    self.schedule_joint(joint);
+            match onward {
+                Onward::Pipe(next) => (now, pipe, packet) = (at, next, through),
+                Onward::Joint(joint) => {
+                    let since = here.next_since(self.since, at);
+                    if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, through) }) {
+                        self.schedule_joint(joint);
+                    }
+                    return;
                 }
-                return;
+                Onward::Fan(fan) => {
+                    let since = here.next_since(self.since, at);
+                    if self.fans[fan].push(Entry { at, since, from: pipe, what: through }) {
+                        self.schedule_fan(fan);
+                    }
+                    return;
+                }
             }
-            (now, pipe, packet) = (at, onward.pipe, through);
-        }
-        let here = &mut self.pipes[pipe];
-        if let Some(fan) = here.fan.filter(|_| here.to == to) {
-            return self.send_to_fan(now, pipe, fan, packet, traced);
-        }
-        here.send(now, packet, &mut self.tap);
-        self.schedule(pipe);
-    }
-
-    /// Sends a packet into the last link of its way, which is one of a fan.
-    #[inline(always)]
-    fn send_to_fan(&mut self, now: Instant, pipe: PipeId, fan: FanId, packet: Packet, traced: Traced) {
-        let here = &mut self.pipes[pipe];
-        let passed = here.send_through(now, self.until, packet, traced.bytes, &mut self.tap);
-        let Some((at, packet)) = passed else { return };
-        let since = here.next_since(self.since, at);
-        self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
-        if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
-            self.schedule_fan(fan);
         }
     }
 
@@ -232,19 +239,22 @@ impl Network<'_> {
         self.queue.set(self.sources.of(Kind::Fan(fan)), at, since);
     }
 
-    /// Finds where a packet for `to` goes after this pipe, if it may go straight on there.
+    /// Finds where a packet for `to` goes from this pipe, if it needs no event there.
     #[inline(never)]
-    fn find_onward(&mut self, pipe: PipeId, to: NodeId) {
-        let way = if self.pipes[pipe].is_express { self.routes.towards(self.pipes[pipe].to, to) } else { None };
-        let onward = way.and_then(|next| {
-            let Hop::Wire(next) = next else { return None };
-            match self.pipes[next].feed {
-                Feed::Pipes(joint) => Some(Onward { pipe: next, joint: Some(joint) }),
-                Feed::Pipe(only) if only == pipe => Some(Onward { pipe: next, joint: None }),
+    fn find_onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
+        let Pipe { to: node, is_express, fan, .. } = self.pipes[pipe];
+        let way = if is_express { self.routes.towards(node, to) } else { None };
+        let onward = match (way, fan) {
+            (Some(Hop::Wire(next)), _) => match self.pipes[next].feed {
+                Feed::Pipes(joint) => Some(Onward::Joint(joint)),
+                Feed::Pipe(only) if only == pipe => Some(Onward::Pipe(next)),
                 Feed::Pipe(_) | Feed::Node => None,
-            }
-        });
+            },
+            (_, Some(fan)) if node == to => Some(Onward::Fan(fan)),
+            _ => None,
+        };
         self.pipes[pipe].last_way = Some((to, onward));
+        onward
     }
 
     #[inline]

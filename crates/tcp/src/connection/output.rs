@@ -34,7 +34,7 @@ impl Connection {
         if self.sender.has_something_to_send() {
             let clock = self.options.clock(now);
             if let Some(transmission) = self.with_sender(now, |sender, step| sender.poll(clock, step)) {
-                return Some(self.data_segment(now, &transmission));
+                return Some(self.data_segment(now, transmission));
             }
         }
         if self.sender.peer_probe_due {
@@ -87,7 +87,7 @@ impl Connection {
         Some(self.finish_segment(header, self.ecn_without_new_data(), None))
     }
 
-    fn data_segment(&mut self, now: Instant, sent: &Transmission) -> Packet {
+    fn data_segment(&mut self, now: Instant, sent: Transmission) -> Packet {
         let mut flags = TcpFlags::default();
         if sent.fin {
             flags = flags.with(TcpFlags::FIN);
@@ -197,18 +197,17 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn finish_segment(&mut self, tcp: TcpHeader, ecn: Ecn, sent: Option<&Transmission>) -> Packet {
+    fn finish_segment(&mut self, tcp: TcpHeader, ecn: Ecn, sent: Option<Transmission>) -> Packet {
         self.stats.segments_sent += 1;
         let segment =
             Segment { source: self.local.address, destination: self.remote.address, traffic_class: ecn.bits(), tcp };
         let spare = self.spare.take();
-        match sent {
-            Some(Transmission { payload: SegmentPayload::Virtual { stream, offset }, len, .. }) => {
-                Packet::tcp_virtual_in(spare, &segment, *stream, *offset, *len)
+        let payload = sent.map(|sent| (self.sender.buffer.payload(sent.start - 1, sent.len), sent.len));
+        match payload {
+            Some((SegmentPayload::Virtual { stream, offset }, len)) => {
+                Packet::tcp_virtual_in(spare, &segment, stream, offset, len)
             }
-            Some(Transmission { payload: SegmentPayload::Bytes(bytes), .. }) => {
-                Packet::tcp_bytes_in(spare, &segment, bytes.clone())
-            }
+            Some((SegmentPayload::Bytes(bytes), _)) => Packet::tcp_bytes_in(spare, &segment, bytes),
             None => Packet::tcp_bytes_in(spare, &segment, Bytes::new()),
         }
     }

@@ -3,7 +3,7 @@
 
 use super::delivery::Delivery;
 use super::{Sender, Step};
-use crate::congestion::{AckEvent, AckSample, CaState, RxOpt};
+use crate::congestion::{AckEvent, AckSample, CaState, RxOpt, TcpSock};
 use crate::recovery::AckView;
 use airtcp_core::{Duration, TcpHeader};
 
@@ -52,10 +52,23 @@ pub(super) struct AckFacts {
 
 /// Counts before an acknowledgment.
 #[derive(Clone, Copy)]
-struct Prior {
+pub(super) struct Prior {
     delivered: u32,
     lost: u32,
     packets: u32,
+}
+
+impl Prior {
+    #[inline]
+    pub(super) fn of(sk: &TcpSock) -> Prior {
+        Prior { delivered: sk.delivered, lost: sk.lost, packets: sk.packets_out }
+    }
+
+    /// How many segments it was until now that were delivered, and that were lost.
+    #[inline]
+    pub(super) fn until(self, sk: &TcpSock) -> (u32, u32) {
+        (sk.delivered.wrapping_sub(self.delivered), sk.lost.wrapping_sub(self.lost))
+    }
 }
 
 impl Sender {
@@ -78,10 +91,11 @@ impl Sender {
     /// Takes an acknowledgment at or above `una`.
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
         self.tso.look_again();
-        if self.take_progress(input, step) {
+        let is_progress = input.ack > self.una;
+        if is_progress && self.take_progress(input, step) || !is_progress && self.take_plain_duplicate(input, step) {
             return;
         }
-        let prior = Prior { delivered: self.sk.delivered, lost: self.sk.lost, packets: self.sk.packets_out };
+        let prior = Prior::of(&self.sk);
         self.sk.tcp_mstamp = step.now;
         self.note_stamps(input);
         let mut facts = self.facts_of(input);
@@ -138,8 +152,7 @@ impl Sender {
 
     /// The controller hears what was delivered and lost.
     fn conclude(&mut self, facts: &AckFacts, delivery: &mut Delivery, prior: Prior) {
-        let newly_delivered = self.sk.delivered.wrapping_sub(prior.delivered);
-        let newly_lost = self.sk.lost.wrapping_sub(prior.lost);
+        let (newly_delivered, newly_lost) = prior.until(&self.sk);
         if facts.ece {
             self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(newly_delivered);
         }
@@ -184,7 +197,7 @@ impl Sender {
     }
 
     /// What is known before anything is taken.
-    fn facts_of(&self, input: &AckInput) -> AckFacts {
+    pub(super) fn facts_of(&self, input: &AckInput) -> AckFacts {
         AckFacts {
             after_timeout: self.retransmits > 0,
             una_advanced: input.ack > self.una,

@@ -30,17 +30,23 @@ impl PeerWindow {
     /// Takes the window of a segment at `sequence` that acknowledges `ack`, unless the segment is
     /// older than the one used last. Says whether it was taken.
     pub fn update(&mut self, field: u16, sequence: i64, ack: u64, una: u64) -> bool {
-        let size = u64::from(field) << self.shift;
-        let is_newer = ack > una
-            || sequence > self.used_sequence
-            || sequence == self.used_sequence && (size > self.size || size == 0 && self.size != 0);
-        if is_newer {
+        let is_news = ack > una || self.is_news(field, sequence);
+        if is_news {
+            let size = u64::from(field) << self.shift;
             self.used_sequence = sequence;
             self.size = size;
             self.largest = self.largest.max(size);
             self.edge = ack + size;
         }
-        is_newer
+        is_news
+    }
+
+    /// Whether the window of a segment at `sequence` that acknowledges nothing new says something new.
+    #[inline]
+    pub fn is_news(&self, field: u16, sequence: i64) -> bool {
+        let size = u64::from(field) << self.shift;
+        sequence > self.used_sequence
+            || sequence == self.used_sequence && (size > self.size || size == 0 && self.size != 0)
     }
 }
 

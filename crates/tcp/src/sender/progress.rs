@@ -1,12 +1,15 @@
-//! The acknowledgment that nearly all are: it covers segments that were sent once, and nothing is lost, reported or sent again.
-//! Van Jacobson's header prediction, for a sender (Linux has it in `tcp_rcv_established()`).
+//! The acknowledgments that nearly all are: one covers segments that were sent once, and nothing is lost, reported or sent again;
+//! the other says nothing but that one more segment has arrived behind a hole. Van Jacobson's header prediction, for a sender
+//! (Linux has it in `tcp_rcv_established()`).
 
+use super::ack::{AckFacts, Prior};
 use super::{AckInput, Sender, Step};
 use crate::congestion::{AckEvent, AckSample, CaState};
 use crate::recovery::Newest;
 
 impl Sender {
-    /// Takes an acknowledgment that makes progress and does nothing else; false, and nothing has happened, if it is another.
+    /// Takes an acknowledgment above `una` that makes progress and does nothing else; false, and nothing has happened, if it is
+    /// another.
     ///
     /// This is what [`Sender::handle_ack`] does then, step by step, without what cannot matter: no segment is marked, so no
     /// count of marks changes; the state is Open, so nothing is alerted, reduced or undone; no closed window is probed, so it does
@@ -48,15 +51,61 @@ impl Sender {
 
     /// Whether an acknowledgment can be no more than progress; what it covers may yet tell otherwise.
     fn is_plain_progress(&self, input: &AckInput) -> bool {
+        let sk = &self.sk;
+        sk.icsk_ca_state == CaState::Open
+            && sk.sacked_out | sk.lost_out | sk.retrans_out | self.retransmits == 0
+            && self.is_plain(input)
+    }
+
+    /// Takes one at `una` that is a duplicate and says nothing more, as most that come while a loss is repaired; false, and nothing has happened,
+    /// if the acknowledgment is another.
+    ///
+    /// It delivers nothing that is known of, so nothing is measured; what it does to the state of recovery it does as any other.
+    #[inline(never)]
+    pub(super) fn take_plain_duplicate(&mut self, input: &AckInput, step: &mut Step) -> bool {
+        if !self.is_plain_duplicate(input) {
+            return false;
+        }
+        let prior = Prior::of(&self.sk);
+        self.sk.tcp_mstamp = step.now;
+        self.note_stamps(input);
+        let mut facts = AckFacts { duplicates: 1, ..self.facts_of(input) };
+        self.controller.in_ack_event(&mut self.sk, AckEvent::default());
+        step.stats.dupacks_received += 1;
+        self.notice.on_ack(self.una, &facts, false);
+        self.alert(&mut facts, step);
+        self.sk.forget_app_limited();
+        let (delivered, lost) = prior.until(&self.sk);
+        if delivered > 0 {
+            self.sk.delivered_mstamp = step.now;
+        }
+        self.tell_losses();
+        if self.sk.tcp_in_cwnd_reduction() {
+            self.reduce_window(delivered, lost, false);
+        }
+        self.update_pacing_rate();
+        self.tune_buffer();
+        true
+    }
+
+    /// Whether an acknowledgment is a duplicate and nothing else.
+    fn is_plain_duplicate(&self, input: &AckInput) -> bool {
+        input.ack == self.una
+            && !input.has_data
+            && self.sk.packets_out > 0
+            && !self.peer.is_news(input.tcp.window, input.sequence)
+            && self.is_plain(input)
+    }
+
+    /// Whether an acknowledgment reports nothing selectively and no mark, answers no probe, and is for no controller that sets
+    /// its window by delivery rates.
+    #[inline]
+    fn is_plain(&self, input: &AckInput) -> bool {
         #[cfg(test)]
         if self.is_thorough {
             return false;
         }
-        let sk = &self.sk;
-        input.ack > self.una
-            && sk.icsk_ca_state == CaState::Open
-            && sk.sacked_out | sk.lost_out | sk.retrans_out | self.retransmits == 0
-            && input.tcp.options.sack.is_empty()
+        input.tcp.options.sack.is_empty()
             && !(input.tcp.flags.ece() || input.tcp.flags.eln())
             && self.probe.outstanding().is_none()
             && !self.probing.is_active

@@ -3,12 +3,11 @@
 use super::{Sender, Step};
 use crate::congestion::{CaEvent, CaState};
 use crate::scoreboard::{Sent, mark};
-use crate::stream::SegmentPayload;
 use crate::timers::Timer;
 use airtcp_core::Instant;
 
 /// One data segment to send now.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Transmission {
     /// Offset of its first byte.
     pub start: u64,
@@ -20,8 +19,6 @@ pub struct Transmission {
     pub push: bool,
     /// It was sent before.
     pub is_retransmission: bool,
-    /// Its payload.
-    pub payload: SegmentPayload,
 }
 
 impl Sender {
@@ -272,7 +269,6 @@ impl Sender {
             fin: sent.has(mark::FIN),
             push: sent.start + u64::from(len) == 1 + self.buffer.written,
             is_retransmission,
-            payload: self.buffer.payload(sent.start - 1, len),
         }
     }
 
