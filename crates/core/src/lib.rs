@@ -39,8 +39,8 @@ pub use event::{Event, Gauge};
 pub use given::Given;
 pub use ledger::{Balance, Counts, Ledger};
 pub use packet::{
-    CONTROL_DSCP, Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
-    TcpOptions, Timestamps,
+    CONTROL_DSCP, Ecn, Fields, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
+    TcpOptions, Template, Timestamps,
 };
 pub use port::Port;
 pub use reason::{CreateReason, DropReason};

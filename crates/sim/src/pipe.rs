@@ -5,6 +5,7 @@ use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::Link;
+use typed_index_collections::TiVec;
 
 /// A link direction between two nodes.
 #[derive(Debug)]
@@ -23,12 +24,40 @@ pub struct Pipe {
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
-    /// What the way of the last packet was, by its goal. Mostly all have the same. Ways are marked before the first packet, and stay.
-    pub last_way: Option<(NodeId, Option<Onward>)>,
+    pub ways: Ways,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,
     /// When the last packet that went straight on came out, and since when it had been the next.
     last_out: (Instant, Since),
+}
+
+/// Where packets go from a pipe, by their goals, as far as it was looked up. Ways are marked before the first packet, and stay.
+#[derive(Debug, Default)]
+pub struct Ways {
+    /// That of the last packet: in most pipes all have the same goal.
+    pub last: Option<(NodeId, Option<Onward>)>,
+    /// All, in pipes that packets for several goals pass.
+    known: TiVec<NodeId, Option<Option<Onward>>>,
+}
+
+impl Ways {
+    /// If it was looked up; it is that of the last packet from now on.
+    pub fn again(&mut self, goal: NodeId) -> Option<Option<Onward>> {
+        let onward = self.known.get(goal).copied().flatten()?;
+        self.last = Some((goal, onward));
+        Some(onward)
+    }
+
+    /// What was looked up.
+    pub fn note(&mut self, goal: NodeId, onward: Option<Onward>) {
+        if let Some((other, known)) = self.last {
+            for (goal, onward) in [(other, known), (goal, onward)] {
+                self.known.resize(self.known.len().max(usize::from(goal) + 1), None);
+                self.known[goal] = Some(onward);
+            }
+        }
+        self.last = Some((goal, onward));
+    }
 }
 
 /// Where a packet goes from a pipe without an event.
@@ -76,7 +105,7 @@ impl Pipe {
             is_express: false,
             feed,
             fan: None,
-            last_way: None,
+            ways: Ways::default(),
             last_arrival,
             last_out,
         }
@@ -184,4 +213,21 @@ impl Pipe {
 /// The link counted it; nothing is left to do.
 fn drop_packet(packet: Packet, _reason: DropReason) {
     drop(packet);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_known_again_once_several_were_looked_up() {
+        let ([a, b, c], mut ways) = ([5, 0, 2].map(NodeId::at), Ways::default());
+        let (on, off) = (Some(Onward::Pipe(PipeId::at(1))), None);
+        ways.note(a, on);
+        assert_eq!((ways.last, ways.again(b)), (Some((a, on)), None));
+        ways.note(b, off);
+        assert_eq!((ways.again(a), ways.last), (Some(on), Some((a, on))));
+        assert_eq!((ways.again(b), ways.last), (Some(off), Some((b, off))));
+        assert_eq!((ways.again(c), ways.last), (None, Some((b, off))));
+    }
 }

@@ -162,6 +162,12 @@ impl Scoreboard {
         self.losses = Some(Vec::new());
     }
 
+    /// Whether [`take_losses`](Self::take_losses) has any.
+    #[inline]
+    pub fn has_losses(&self) -> bool {
+        self.losses.as_ref().is_some_and(|losses| !losses.is_empty())
+    }
+
     /// Segments found lost since the last call, in the order of finding; a segment counts with each transmission.
     #[inline]
     pub fn take_losses(&mut self) -> impl Iterator<Item = LostSegment> + '_ {

@@ -2,8 +2,9 @@
 
 use super::ip::{IpHeader, protocol};
 use super::payload::{Payload, fill_virtual};
-use super::tcp::{MAX_OPTIONS, TcpHeader};
+use super::tcp::{MAX_OPTIONS, SackBlocks, TcpFlags, TcpHeader, Timestamps};
 use super::{Content, Packet, checksum, shim};
+use crate::serial::SeqNum;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::IpAddr;
@@ -21,39 +22,125 @@ pub struct Segment {
     pub tcp: TcpHeader,
 }
 
+/// The headers that the segments of one end of a connection begin as: what is the same in all need not be put together, and
+/// measured, for each.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// Without a payload.
+    ip: IpHeader,
+    /// As it is in a packet.
+    tcp: Option<TcpHeader>,
+}
+
+/// What differs from one segment to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields {
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// First sequence number of the segment.
+    pub sequence: SeqNum,
+    /// Next byte expected from the other side.
+    pub acknowledgment: SeqNum,
+    /// Control bits.
+    pub flags: TcpFlags,
+    /// Receive window as on the wire.
+    pub window: u16,
+    /// Timestamps, in segments of a template that has them.
+    pub timestamps: Option<Timestamps>,
+}
+
+impl Template {
+    /// Of segments like this one.
+    pub fn new(segment: &Segment) -> Template {
+        let transport_len = 20 + segment.tcp.options.len() as u32;
+        let ip = ip_header(segment.source, segment.destination, protocol::TCP, transport_len);
+        Template { ip: IpHeader { traffic_class: segment.traffic_class, ..ip }, tcp: Some(segment.tcp) }
+    }
+
+    /// Of segments that report these blocks besides.
+    pub fn reporting(&self, blocks: SackBlocks) -> Template {
+        let mut template = *self;
+        if let Some(tcp) = &mut template.tcp {
+            let before = tcp.options.len();
+            tcp.options.sack = blocks;
+            template.ip.total_len += (tcp.options.len() - before) as u32;
+        }
+        template
+    }
+}
+
 /// Hop limit of packets made here (Linux's default).
 const HOP_LIMIT: u8 = 64;
 
 impl Packet {
     /// A TCP segment that carries `len` bytes from `offset` of the virtual stream `stream`.
     pub fn tcp_virtual(segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
-        Packet::tcp_virtual_in(None, segment, stream, offset, len)
-    }
-
-    /// The same in the memory of `spare`, a packet that has ended.
-    #[inline]
-    pub fn tcp_virtual_in(spare: Option<Packet>, segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
-        Packet::from_segment(spare, segment, Content::Virtual { stream, offset, len }, len)
+        let Template { ip, tcp } = Template::new(segment);
+        Packet::new(IpHeader { total_len: ip.total_len + len, ..ip }, tcp, Content::Virtual { stream, offset, len })
     }
 
     /// A TCP segment that carries real bytes.
     pub fn tcp_bytes(segment: &Segment, payload: Bytes) -> Packet {
-        Packet::tcp_bytes_in(None, segment, payload)
+        let Template { ip, tcp } = Template::new(segment);
+        let total_len = ip.total_len + payload.len() as u32;
+        Packet::new(IpHeader { total_len, ..ip }, tcp, Content::Bytes(payload))
     }
 
-    /// The same in the memory of `spare`, a packet that has ended.
+    /// As [`Packet::tcp_virtual`], with the headers of a template, in the memory of `spare`, a packet that has ended.
     #[inline]
-    pub fn tcp_bytes_in(spare: Option<Packet>, segment: &Segment, payload: Bytes) -> Packet {
-        let len = payload.len() as u32;
-        Packet::from_segment(spare, segment, Content::Bytes(payload), len)
+    pub fn tcp_virtual_in(
+        spare: Option<Packet>,
+        template: &Template,
+        fields: &Fields,
+        stream: u64,
+        offset: u64,
+        len: u32,
+    ) -> Packet {
+        Packet::from_template(spare, template, fields, Content::Virtual { stream, offset, len }, len)
     }
 
+    /// As [`Packet::tcp_bytes`], alike.
+    #[inline]
+    pub fn tcp_bytes_in(spare: Option<Packet>, template: &Template, fields: &Fields, payload: Bytes) -> Packet {
+        let len = payload.len() as u32;
+        Packet::from_template(spare, template, fields, Content::Bytes(payload), len)
+    }
+
+    /// Field by field, so that nothing is put together elsewhere and copied.
     #[inline(always)]
-    fn from_segment(spare: Option<Packet>, segment: &Segment, content: Content, len: u32) -> Packet {
-        let transport_len = 20 + segment.tcp.options.len() as u32 + len;
-        let ip = ip_header(segment.source, segment.destination, protocol::TCP, transport_len);
-        let ip = IpHeader { traffic_class: segment.traffic_class, ..ip };
-        Packet::new_in(spare, ip, Some(segment.tcp), content)
+    fn from_template(
+        spare: Option<Packet>,
+        template: &Template,
+        fields: &Fields,
+        content: Content,
+        len: u32,
+    ) -> Packet {
+        let mut packet = spare.unwrap_or_else(|| Packet::blank(template));
+        let inner = &mut *packet.0;
+        inner.ip = template.ip;
+        inner.ip.traffic_class = fields.traffic_class;
+        inner.ip.total_len += len;
+        inner.wire_len_override = None;
+        inner.corrupted = false;
+        inner.checksum_is_known_good = false;
+        inner.origin = None;
+        inner.tcp = template.tcp;
+        if let Some(tcp) = &mut inner.tcp {
+            tcp.sequence = fields.sequence;
+            tcp.acknowledgment = fields.acknowledgment;
+            tcp.flags = fields.flags;
+            tcp.window = fields.window;
+            tcp.options.timestamps = fields.timestamps;
+        }
+        inner.content = content;
+        inner.shim = None;
+        packet
+    }
+
+    /// Memory for a packet.
+    #[inline(never)]
+    fn blank(template: &Template) -> Packet {
+        Packet::new(template.ip, None, Content::Bytes(Bytes::new()))
     }
 
     /// A packet of another protocol; `payload` is everything behind the IP header.
@@ -202,4 +289,57 @@ pub(super) fn tcp_checksum_holds(ip: &IpHeader, datagram: &[u8]) -> bool {
 /// Whether the checksum of a TCP segment between the addresses of `ip` holds.
 pub(super) fn segment_checksum_holds(ip: &IpHeader, segment: &[u8]) -> bool {
     checksum::fold(checksum::add(pseudo_header(ip, protocol::TCP, segment.len()), segment)) == 0xffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::TcpOptions;
+    use std::vec;
+
+    #[test]
+    fn a_template_makes_the_segments_that_all_their_fields_make() {
+        let [source, destination] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut blocks = SackBlocks::default();
+        blocks.push(SeqNum(20), SeqNum(30));
+        for (has_timestamps, reports) in [(false, false), (true, false), (false, true), (true, true)] {
+            let stamps = has_timestamps.then_some(Timestamps { value: 7, echo: 6 });
+            let options = TcpOptions { timestamps: stamps, ..TcpOptions::default() };
+            let tcp = TcpHeader {
+                source_port: 1,
+                destination_port: 2,
+                sequence: SeqNum(3),
+                acknowledgment: SeqNum(4),
+                flags: TcpFlags::ACK,
+                window: 5,
+                urgent: 0,
+                options,
+            };
+            let mut segment = Segment { source, destination, traffic_class: 2, tcp };
+            let blank = TcpHeader { sequence: SeqNum(0), window: 0, ..tcp };
+            let mut template = Template::new(&Segment { traffic_class: 0, tcp: blank, ..segment });
+            if reports {
+                segment.tcp.options.sack = blocks;
+                template = template.reporting(blocks);
+            }
+            let fields = Fields {
+                traffic_class: 2,
+                sequence: tcp.sequence,
+                acknowledgment: tcp.acknowledgment,
+                flags: tcp.flags,
+                window: tcp.window,
+                timestamps: stamps,
+            };
+            let mut spare = Packet::opaque(destination, source, protocol::UDP, vec![1; 9].into());
+            spare.mark_corrupted();
+            for spare in [None, Some(spare)] {
+                let made = Packet::tcp_bytes_in(spare.clone(), &template, &fields, vec![8; 5].into());
+                let whole = Packet::tcp_bytes(&segment, vec![8; 5].into());
+                assert_eq!((made.ip(), made.tcp(), made.is_corrupted()), (whole.ip(), whole.tcp(), false));
+                assert_eq!(made.to_wire(), whole.to_wire());
+                let made = Packet::tcp_virtual_in(spare, &template, &fields, 9, 100, 50);
+                assert_eq!(made.to_wire(), Packet::tcp_virtual(&segment, 9, 100, 50).to_wire());
+            }
+        }
+    }
 }

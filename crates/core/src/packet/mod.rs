@@ -18,7 +18,7 @@ mod split;
 mod tcp;
 mod too_long;
 
-pub use build::Segment;
+pub use build::{Fields, Segment, Template};
 pub use ip::{CONTROL_DSCP, Ecn, FlowKey, IpHeader, protocol};
 pub use payload::{Payload, fill_virtual};
 pub use shim::{SHIM_HEADER, TakenShim};
@@ -65,35 +65,8 @@ impl Packet {
     pub const HEADER_MEMORY: usize = size_of::<Inner>();
 
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        Packet::new_in(None, ip, tcp, content)
-    }
-
-    #[inline(always)]
-    fn new_in(spare: Option<Packet>, ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
         let (wire_len_override, corrupted, checksum_is_known_good, origin, shim) = (None, false, false, None, None);
-        let Some(mut packet) = spare else {
-            return Packet(Box::new(Inner {
-                ip,
-                wire_len_override,
-                corrupted,
-                checksum_is_known_good,
-                origin,
-                tcp,
-                content,
-                shim,
-            }));
-        };
-        // Field by field, so that nothing is put together elsewhere and copied.
-        let inner = &mut *packet.0;
-        inner.ip = ip;
-        inner.wire_len_override = wire_len_override;
-        inner.corrupted = corrupted;
-        inner.checksum_is_known_good = checksum_is_known_good;
-        inner.origin = origin;
-        inner.tcp = tcp;
-        inner.content = content;
-        inner.shim = shim;
-        packet
+        Packet(Box::new(Inner { ip, wire_len_override, corrupted, checksum_is_known_good, origin, tcp, content, shim }))
     }
 
     /// The IP header's fields.

@@ -194,7 +194,7 @@ impl Network<'_> {
         let traced = Traced::of(&packet);
         loop {
             let mut here = &mut self.pipes[pipe];
-            let onward = match here.last_way {
+            let onward = match here.ways.last {
                 Some((goal, onward)) if goal == to => onward,
                 _ => {
                     let onward = self.find_onward(pipe, to);
@@ -242,6 +242,9 @@ impl Network<'_> {
     /// Finds where a packet for `to` goes from this pipe, if it needs no event there.
     #[inline(never)]
     fn find_onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
+        if let Some(onward) = self.pipes[pipe].ways.again(to) {
+            return onward;
+        }
         let Pipe { to: node, is_express, fan, .. } = self.pipes[pipe];
         let way = if is_express { self.routes.towards(node, to) } else { None };
         let onward = match (way, fan) {
@@ -253,7 +256,7 @@ impl Network<'_> {
             (_, Some(fan)) if node == to => Some(Onward::Fan(fan)),
             _ => None,
         };
-        self.pipes[pipe].last_way = Some((to, onward));
+        self.pipes[pipe].ways.note(to, onward);
         onward
     }
 

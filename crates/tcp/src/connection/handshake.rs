@@ -1,5 +1,6 @@
 //! Opening (RFC 9293 section 3.5): options offered and agreed, SYN retransmission, simultaneous open.
 
+use super::mould::Mould;
 use super::{CloseReason, Connection, State, reset_reply};
 use crate::config::{MIN_MSS, default_mss};
 use crate::sequence::Sequence;
@@ -43,6 +44,7 @@ impl Connection {
         self.peer_sequence = Sequence::new(tcp.sequence);
         let theirs = &tcp.options;
         self.options.timestamps = self.config.timestamps && theirs.timestamps.is_some();
+        *self.mould = Mould::new(self.local, self.remote, self.options.timestamps);
         self.options.sack = self.config.offers_sack() && theirs.sack_permitted;
         let scales = self.config.window_scaling && theirs.window_scale.is_some();
         self.options.our_shift = scales.then(|| self.receiver.window.wanted_shift());

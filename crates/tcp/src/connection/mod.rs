@@ -7,6 +7,7 @@
 
 mod handshake;
 mod input;
+mod mould;
 mod options;
 mod output;
 mod reset;
@@ -24,9 +25,11 @@ use crate::stats::Stats;
 use crate::stream::{Chunk, SendBuffer, Stream};
 use crate::timers::{Timer, Timers};
 use airtcp_core::{Duration, FlowKey, Instant, Packet, Rng, SeqNum};
+use alloc::boxed::Box;
 use alloc::format;
 use bytes::Bytes;
 use core::net::IpAddr;
+use mould::Mould;
 use options::Options;
 
 /// Of a send buffer that follows the window, before the handshake is over (Linux `tcp_wmem`).
@@ -124,8 +127,7 @@ pub struct Connection {
     earlier_ack: Option<Packet>,
     challenge_allowed_at: Instant,
     close_reason: Option<CloseReason>,
-    /// A packet that has ended, for the next one to be made of.
-    spare: Option<Packet>,
+    mould: Box<Mould>,
 }
 
 impl Connection {
@@ -182,20 +184,20 @@ impl Connection {
             earlier_ack: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
-            spare: None,
+            mould: Box::new(Mould::new(*local, *remote, false)),
         }
     }
 
     /// Takes a packet that has ended: the next one to leave is made of its memory.
     #[inline]
     pub fn reuse(&mut self, packet: Packet) {
-        self.spare = Some(packet);
+        self.mould.reuse(packet);
     }
 
     /// Whether it has such a packet.
     #[inline]
     pub fn has_spare(&self) -> bool {
-        self.spare.is_some()
+        self.mould.has_spare()
     }
 
     /// Accepts up to `len` bytes of this side's virtual stream; returns how many.

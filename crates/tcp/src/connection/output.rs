@@ -1,12 +1,13 @@
 //! What leaves: SYN, RST, data, acknowledgments, probes.
 
 use super::input::echo_flags;
+use super::mould::blank_segment;
 use super::{Connection, State};
 use crate::receiver::{Batch, Owed};
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
-use airtcp_core::{Ecn, Instant, Packet, Segment, TcpFlags, TcpHeader, TcpOptions};
+use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader};
 use bytes::Bytes;
 
 impl Connection {
@@ -55,11 +56,16 @@ impl Connection {
         let answers = self.state == State::SynReceived;
         let ack = if answers { TcpFlags::ACK } else { TcpFlags::default() };
         let ecn = self.syn_ecn_flags();
-        let mut header = self.header(0, TcpFlags::SYN.with(ack).with(ecn));
-        header.window = self.receiver.window.announce_on_syn();
-        header.options = self.syn_options(now);
+        let mut segment = blank_segment(self.local, self.remote);
+        segment.tcp = TcpHeader {
+            sequence: self.sender.sequence.at(0),
+            acknowledgment: if answers { self.peer_sequence.at(1) } else { SeqNum(0) },
+            flags: TcpFlags::SYN.with(ack).with(ecn),
+            window: self.receiver.window.announce_on_syn(),
+            options: self.syn_options(now),
+            ..segment.tcp
+        };
         if answers {
-            header.acknowledgment = self.peer_sequence.at(1);
             self.options.last_ack_sent = 1;
         }
         if self.syn_transmissions == 0 {
@@ -70,7 +76,9 @@ impl Connection {
         self.timers.start(Timer::Retransmit, now, self.sender.rtt.rto());
         // RFC 8257 section 3.5.
         let ecn = if ecn.ece() && self.sender.ecn_on_all { Ecn::Ect0 } else { Ecn::NotEct };
-        Some(self.finish_segment(header, ecn, None))
+        segment.traffic_class = ecn.bits();
+        self.stats.segments_sent += 1;
+        Some(Packet::tcp_bytes(&segment, Bytes::new()))
     }
 
     #[cold]
@@ -83,8 +91,8 @@ impl Connection {
             return None;
         }
         let nxt = self.sender.nxt.max(1);
-        let header = self.acknowledging_header(now, nxt, TcpFlags::RST);
-        Some(self.finish_segment(header, self.ecn_without_new_data(), None))
+        let fields = self.acknowledging_fields(now, nxt, TcpFlags::RST, self.ecn_without_new_data());
+        Some(self.finish_segment(&fields, None))
     }
 
     fn data_segment(&mut self, now: Instant, sent: Transmission) -> Packet {
@@ -101,7 +109,7 @@ impl Connection {
             flags = flags.with(TcpFlags::CWR);
         }
         let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { self.ecn_without_new_data() };
-        let header = self.acknowledging_header(now, sent.start, flags);
+        let fields = self.acknowledging_fields(now, sent.start, flags, ecn);
         if self.receiver.acks.has_habits {
             self.note_sent_with_habits(now, sent.len);
         } else {
@@ -109,7 +117,7 @@ impl Connection {
         }
         self.stats.bytes_sent += u64::from(sent.len);
         self.stats.data_segments_sent += u64::from(sent.len > 0);
-        self.finish_segment(header, ecn, Some(sent))
+        self.finish_segment(&fields, Some(sent))
     }
 
     /// A segment with `len` bytes of data leaves, with an acknowledgment.
@@ -127,24 +135,29 @@ impl Connection {
     }
 
     pub(super) fn acknowledge(&mut self, now: Instant) -> Packet {
-        let mut header = self.acknowledging_header(now, self.sender.nxt, TcpFlags::default());
-        if self.options.sack && self.receiver.reports() {
+        let ecn = self.ecn_without_new_data();
+        let fields = self.acknowledging_fields(now, self.sender.nxt, TcpFlags::default(), ecn);
+        let reports = self.options.sack && self.receiver.reports();
+        let blocks = reports.then(|| {
             let max = if self.options.timestamps { 3 } else { 4 };
-            header.options.sack = self.receiver.sack_blocks(self.peer_sequence, max);
-        }
+            self.receiver.sack_blocks(self.peer_sequence, max)
+        });
         if self.receiver.acks.has_habits {
             self.settle_habits(now);
         }
         self.note_acknowledged();
         self.stats.acks_sent += 1;
-        self.finish_segment(header, self.ecn_without_new_data(), None)
+        let Some(blocks) = blocks else { return self.finish_segment(&fields, None) };
+        self.stats.segments_sent += 1;
+        self.mould.report(&fields, blocks)
     }
 
     /// A segment before the window, which the peer answers with its window, as Linux does.
     #[cold]
     fn peer_probe(&mut self, now: Instant) -> Packet {
-        let header = self.acknowledging_header(now, self.sender.una - 1, TcpFlags::default());
-        self.finish_segment(header, self.ecn_without_new_data(), None)
+        let ecn = self.ecn_without_new_data();
+        let fields = self.acknowledging_fields(now, self.sender.una - 1, TcpFlags::default(), ecn);
+        self.finish_segment(&fields, None)
     }
 
     /// Whether a segment without new data can be marked: not by RFC 3168, but as all segments of Linux's `dctcp`.
@@ -152,17 +165,19 @@ impl Connection {
         if self.sender.ecn && self.sender.ecn_on_all { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// A header at offset `start` of our sequence, with acknowledgment, window and timestamps.
+    /// What a segment at offset `start` of our sequence says, with acknowledgment, window and timestamps.
     #[inline(always)]
-    fn acknowledging_header(&mut self, now: Instant, start: u64, flags: TcpFlags) -> TcpHeader {
-        let echo = echo_flags(self.receiver.acks.echo_mark);
-        let mut header = self.header(start, flags.with(TcpFlags::ACK).with(echo));
+    fn acknowledging_fields(&mut self, now: Instant, start: u64, flags: TcpFlags, ecn: Ecn) -> Fields {
         let (nxt, free) = (self.receiver.nxt, self.receiver.free());
-        header.acknowledgment = self.peer_sequence.at(nxt);
-        header.window = self.receiver.window.announce(nxt, free, self.sender.sk.mss_cache);
-        header.options.timestamps = self.options.timestamps.then(|| self.options.stamp(now));
         self.options.last_ack_sent = nxt;
-        header
+        Fields {
+            traffic_class: ecn.bits(),
+            sequence: self.sender.sequence.at(start),
+            acknowledgment: self.peer_sequence.at(nxt),
+            flags: flags.with(TcpFlags::ACK).with(echo_flags(self.receiver.acks.echo_mark)),
+            window: self.receiver.window.announce(nxt, free, self.sender.sk.mss_cache),
+            timestamps: self.options.timestamps.then(|| self.options.stamp(now)),
+        }
     }
 
     #[inline(always)]
@@ -183,32 +198,15 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn header(&self, start: u64, flags: TcpFlags) -> TcpHeader {
-        TcpHeader {
-            source_port: self.local.port,
-            destination_port: self.remote.port,
-            sequence: self.sender.sequence.at(start),
-            acknowledgment: airtcp_core::SeqNum(0),
-            flags,
-            window: 0,
-            urgent: 0,
-            options: TcpOptions::default(),
-        }
-    }
-
-    #[inline(always)]
-    fn finish_segment(&mut self, tcp: TcpHeader, ecn: Ecn, sent: Option<Transmission>) -> Packet {
+    fn finish_segment(&mut self, fields: &Fields, sent: Option<Transmission>) -> Packet {
         self.stats.segments_sent += 1;
-        let segment =
-            Segment { source: self.local.address, destination: self.remote.address, traffic_class: ecn.bits(), tcp };
-        let spare = self.spare.take();
         let payload = sent.map(|sent| (self.sender.buffer.payload(sent.start - 1, sent.len), sent.len));
         match payload {
             Some((SegmentPayload::Virtual { stream, offset }, len)) => {
-                Packet::tcp_virtual_in(spare, &segment, stream, offset, len)
+                self.mould.virtual_segment(fields, stream, offset, len)
             }
-            Some((SegmentPayload::Bytes(bytes), _)) => Packet::tcp_bytes_in(spare, &segment, bytes),
-            None => Packet::tcp_bytes_in(spare, &segment, Bytes::new()),
+            Some((SegmentPayload::Bytes(bytes), _)) => self.mould.segment(fields, bytes),
+            None => self.mould.segment(fields, Bytes::new()),
         }
     }
 }

@@ -40,8 +40,10 @@ impl Sender {
     /// Tells the controller what was found lost since the last time.
     #[inline]
     pub(super) fn tell_losses(&mut self) {
-        for lost in self.board.take_losses() {
-            self.controller.segment_lost(&mut self.sk, &lost);
+        if self.board.has_losses() {
+            for lost in self.board.take_losses() {
+                self.controller.segment_lost(&mut self.sk, &lost);
+            }
         }
     }
 
