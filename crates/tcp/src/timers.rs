@@ -74,9 +74,12 @@ impl Timers {
         }
     }
 
-    /// Disarms `timer`.
+    /// Disarms `timer`, which mostly it is already.
+    #[inline]
     pub fn stop(&mut self, timer: Timer) {
-        self.set(timer, Instant::MAX);
+        if self.is_set(timer) {
+            self.set(timer, Instant::MAX);
+        }
     }
 
     /// Arms one of the timers for what is in flight, of which only one runs at a time (Linux `icsk_pending`).

@@ -223,7 +223,7 @@ impl Sender {
 
     /// False if a poll could not return anything: a cheap test for receivers.
     pub fn has_something_to_send(&self) -> bool {
-        self.has_unsent() || !self.board.is_empty()
+        !self.board.is_empty() || self.has_unsent()
     }
 
     /// The buffer is twice what the window lets out, if it is tuned (Linux `tcp_sndbuf_expand()`, `tcp_new_space()`).
