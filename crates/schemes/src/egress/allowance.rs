@@ -23,6 +23,12 @@ impl Allowance {
         Instant::from_nanos(self.used_until.as_nanos().saturating_sub(saved_up.as_nanos()))
     }
 
+    /// [`take`](Allowance::take), of one part in `parts` from now on.
+    pub fn take_part(&mut self, parts: u64, now: Instant, time: Duration, at_once: Duration) -> bool {
+        self.parts = parts;
+        self.take(now, time, at_once)
+    }
+
     /// True if something that takes the link `time` may be sent now. At most `at_once` of the link's time is used in a row,
     /// and what was begun.
     pub fn take(&mut self, now: Instant, time: Duration, at_once: Duration) -> bool {

@@ -3,10 +3,12 @@
 use super::{Name, Report};
 use airtcp_core::{Duration, Instant};
 
-/// A report tells of so many packets and of so much time, or of fewer in a longer time: a message for each burst of a radio
-/// would see nothing but the burst.
-pub(super) const PACKETS: (u32, u32) = (8, 2);
-pub(super) const TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(50));
+/// A report tells of so many packets and of so much time, or more: a message for each burst of a radio would see nothing but the
+/// burst. Swept: docs/field.md, "How often a report leaves".
+const PACKETS: u32 = 2;
+pub(super) const TIME: Duration = Duration::from_millis(10);
+/// After so many packets a report is expected at the latest: a few may be lost, and other versions told of eight in one.
+pub(super) const EXPECTED: u32 = 8;
 /// What makes fewer bytes, as acknowledgments do, seldom fills a link: so much time, then.
 const BYTES: u64 = 2000;
 const SPARSE: Duration = Duration::from_millis(80);
@@ -48,9 +50,9 @@ impl Arrivals {
         self.bytes += u64::from(name.bytes);
         let time = now.saturating_since(self.reported_at);
         self.largest[0] = self.largest[0].max(name.bytes);
-        let least = TIME.0.max(report_time * SHARE).min(ENOUGH);
+        let least = TIME.max(report_time * SHARE).min(ENOUGH);
         let is_enough = time >= if self.bytes >= BYTES { least } else { least.max(SPARSE) };
-        let is_due = is_enough && (self.packets >= PACKETS.0 || self.packets >= PACKETS.1 && time >= TIME.1);
+        let is_due = is_enough && self.packets >= PACKETS;
         // The other end remembers each packet where there are few, and fewer the more there are.
         let one_in = (self.packets / MANY).next_power_of_two();
         // A small packet takes less time, so small ones among large ones tell nothing.

@@ -83,11 +83,15 @@ impl Carried {
         self.variation
     }
 
+    /// [`variation`](Carried::variation), for as long as it is known.
+    pub fn usual_change(&self) -> u64 {
+        millionths(self.variation, self.weight)
+    }
+
     /// True if it carries less than `before` by no less than `least`, in millionths, and by no less than [`CLEAR_FALL`] times what it
     /// changes by anyway.
     pub fn has_fallen(&self, before: Rate, least: u64) -> bool {
-        let usual = millionths(self.variation, self.weight);
-        let fall = least.max(usual.saturating_mul(CLEAR_FALL));
+        let fall = least.max(self.usual_change().saturating_mul(CLEAR_FALL));
         self.known.is_some_and(|known| known <= part(before.bps(), 1_000_000u64.saturating_sub(fall)))
     }
 

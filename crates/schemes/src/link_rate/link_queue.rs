@@ -41,8 +41,8 @@ impl LinkQueue {
         self.free_at = self.free_at.max(at).saturating_add(time);
         self.sent = sent;
         self.packets = self.packets.saturating_add(1);
-        if self.packets == arrivals::PACKETS.0 * 2 {
-            self.two_reports_at = Some(self.free_at.max(self.restarted_at + gap.max(arrivals::TIME.0) * 2));
+        if self.packets == arrivals::EXPECTED * 2 {
+            self.two_reports_at = Some(self.free_at.max(self.restarted_at + gap.max(arrivals::TIME) * 2));
         }
     }
 

@@ -34,6 +34,7 @@ pub(crate) use advice::Advice;
 pub(crate) use arrivals::Arrivals;
 pub(crate) use messages::Messages;
 pub use report::Report;
+pub(crate) use usual_loss::ONE;
 
 use crate::egress::{Egress, FLOW_TARGET, Lane};
 use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
@@ -182,6 +183,11 @@ impl LinkRate {
     /// True if so little waits in the link that it has time for more.
     pub fn has_time(&self) -> bool {
         self.law.reported_wait() < history::LEAST_TARGET
+    }
+
+    /// What the link loses, in millionths, where that is known.
+    pub fn lost(&self) -> Option<u64> {
+        self.law.lost()
     }
 
     /// What the link carries as far as it is known, or the rate at which `egress` is emptied: that rises and falls around it.

@@ -18,6 +18,9 @@ const MOST_TARGET: Duration = Duration::from_millis(10);
 const EMPTY: Duration = Duration::from_millis(500);
 /// How much less is carried then, in millionths; more where the rate changes anyway ([`Carried::has_fallen`]).
 const HALF: u64 = 500_000;
+/// It takes longer where the rate changes by more than so many millionths anyway, in proportion: such radios fade by half and more for a
+/// second or two. No more was seen where others did fill the link (docs/field.md, "Somebody else on the same hop").
+const CALM: u64 = 170_000;
 /// If somebody else filled the link a short while ago, a third of the share is enough, for however short a time: a queue that is
 /// ours is gone by then. About what CUBIC gives up for one loss (RFC 9438: three tenths). Argued, not swept.
 pub(super) const THIRD: u64 = 1_000_000 / 3;
@@ -106,6 +109,7 @@ impl Others {
                 continue;
             };
             let (since, before, _) = *high.get_or_insert((now, rate, limit));
+            let long = long.max(long.saturating_mul(carried.usual_change()) / CALM);
             let is_long = now.saturating_since(since) >= long && carried.has_fallen(before, HALF);
             let is_again = is_recent && carried.has_fallen(before, THIRD);
             if is_hopeless || is_long || is_again {
@@ -192,10 +196,12 @@ mod tests {
     #[test]
     fn a_fall_of_a_link_that_changes_anyway_tells_nothing_unless_it_is_three_times_as_much() {
         let falls = |to: u64| move |at: u64| (40, 8_000_000 - (at * 4000).min(8_000_000 - to));
-        let over = |variation, to| run_over(variation, &mut Others::default(), 0, 4000, falls(to)).1;
+        let found = |variation, to| run_over(variation, &mut Others::default(), 0, 4000, falls(to));
+        let over = |variation, to| found(variation, to).1;
         let filled = Finding::Filled(Rate::from_bps(8_000_000));
         assert_eq!((over(100_000, 3_900_000), over(200_000, 3_900_000)), (filled, Finding::Ours));
         assert_eq!((over(200_000, 3_100_000), over(400_000, 32_000)), (filled, Finding::Ours));
+        assert_eq!([100_000, 160_000, 200_000].map(|usual| found(usual, 3_100_000).0), [1000, 1000, 1200], "and later");
         let again = |variation| {
             let mut others = Others { last: Some((Instant::from_nanos(0), PAUSE.0)), ..Others::default() };
             run_over(variation, &mut others, 0, 900, falls(5_000_000)).1

@@ -54,7 +54,7 @@ const OVERDUE: Duration = Duration::from_millis(5);
 const NO_REPORTS: (Duration, Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(1));
 /// Packets of which two reports would have told.
-const TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2;
+const TWO_REPORTS: u64 = arrivals::EXPECTED as u64 * 2;
 /// A link whose rate is pursued and in which nothing waits for so long has no queue, or is given too little.
 const WAITLESS: Duration = Duration::from_secs(4);
 /// Of less than so many bit/s it would take longer than half a second until enough has come to tell anything.
@@ -372,7 +372,7 @@ impl RateLaw {
     /// The way back may have a queue too, and reports wait for each other.
     fn note_in_flight(&mut self, now: Instant, sample: &Sample, wait: Duration) {
         let without_queue = now.saturating_since(sample.left).saturating_sub(wait).max(self.rtt);
-        let until_reported = without_queue + self.history.longest_gap().max(arrivals::TIME.0);
+        let until_reported = without_queue + self.history.longest_gap().max(arrivals::TIME);
         self.in_flight.note_report(sample, self.history.passed(in_flight::RECENT), until_reported);
     }
 
@@ -570,8 +570,13 @@ impl RateLaw {
     /// Until something that is done about a change shows: the report about it must come back, is made of some packets, and
     /// the measurement takes its time.
     fn reaction(&self) -> Duration {
-        let report = time_on_link(self.rate(), PACKET * arrivals::PACKETS.0);
-        self.rtt + report.max(arrivals::TIME.0) + history::LEAST_SPAN
+        let report = time_on_link(self.rate(), PACKET * arrivals::EXPECTED);
+        self.rtt + report.max(arrivals::TIME) + history::LEAST_SPAN
+    }
+
+    /// What the link loses, in millionths, where that is known.
+    pub fn lost(&self) -> Option<u64> {
+        self.history.loss().middle()
     }
 
     /// No packet of late was half as long as a full-size one.
@@ -613,7 +618,7 @@ impl RateLaw {
         let (step, most) = DOUBT;
         let quiet = u64::from(self.quiet);
         let reports_until_it_shows =
-            self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
+            self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME).as_nanos();
         let followed = step * u64::from(self.followed.saturating_sub(QUIET_REPORTS - 1));
         let usual = (step * quiet.saturating_sub(reports_until_it_shows)).min(self.carried.variation());
         let unanswered = step * (quiet / reports_until_it_shows.max(1)).saturating_sub(1);

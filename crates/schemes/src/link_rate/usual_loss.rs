@@ -11,7 +11,7 @@ const LEAST_BYTES: u64 = 50 * 1500;
 /// The least of so many epochs is usual.
 const EPOCHS: usize = 8;
 /// In millionths.
-pub(super) const ONE: u64 = 1_000_000;
+pub(crate) const ONE: u64 = 1_000_000;
 /// A share that senders notice.
 pub(super) const HIGH: u64 = 10_000;
 /// No link loses more.
