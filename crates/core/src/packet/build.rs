@@ -115,6 +115,8 @@ impl Packet {
         content: Content,
         len: u32,
     ) -> Packet {
+        let has_timestamps = template.tcp.is_some_and(|tcp| tcp.options.timestamps.is_some());
+        debug_assert_eq!(fields.timestamps.is_some(), has_timestamps, "the length is the template's");
         let mut packet = spare.unwrap_or_else(|| Packet::blank(template));
         let inner = &mut *packet.0;
         inner.ip = template.ip;
@@ -295,6 +297,7 @@ pub(super) fn segment_checksum_holds(ip: &IpHeader, segment: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::packet::TcpOptions;
+    use crate::reason::CreateReason;
     use std::vec;
 
     #[test]
@@ -332,10 +335,15 @@ mod tests {
             };
             let mut spare = Packet::opaque(destination, source, protocol::UDP, vec![1; 9].into());
             spare.mark_corrupted();
+            spare.set_wire_len(9999);
+            spare.set_origin(CreateReason::REPAIR);
+            spare.set_checksum_known_good();
             for spare in [None, Some(spare)] {
                 let made = Packet::tcp_bytes_in(spare.clone(), &template, &fields, vec![8; 5].into());
                 let whole = Packet::tcp_bytes(&segment, vec![8; 5].into());
                 assert_eq!((made.ip(), made.tcp(), made.is_corrupted()), (whole.ip(), whole.tcp(), false));
+                assert_eq!((made.wire_len(), made.origin()), (whole.wire_len(), None));
+                assert!(!made.checksum_is_known_good());
                 assert_eq!(made.to_wire(), whole.to_wire());
                 let made = Packet::tcp_virtual_in(spare, &template, &fields, 9, 100, 50);
                 assert_eq!(made.to_wire(), Packet::tcp_virtual(&segment, 9, 100, 50).to_wire());

@@ -23,9 +23,13 @@ impl Allowance {
         Instant::from_nanos(self.used_until.as_nanos().saturating_sub(saved_up.as_nanos()))
     }
 
-    /// [`take`](Allowance::take), of one part in `parts` from now on.
+    /// [`take`](Allowance::take), of one part in `parts` from now on. What was sent before counts as if that had always been the part.
     pub fn take_part(&mut self, parts: u64, now: Instant, time: Duration, at_once: Duration) -> bool {
-        self.parts = parts;
+        let before = core::mem::replace(&mut self.parts, parts);
+        if before != parts {
+            let used = self.used_until.saturating_since(now).as_nanos() / before;
+            self.used_until = self.used_until.min(now).saturating_add(Duration::from_nanos(used).saturating_mul(parts));
+        }
         self.take(now, time, at_once)
     }
 
@@ -53,6 +57,16 @@ mod tests {
         let start = Instant::from_nanos(1_000_000_000);
         let sent = (0..1000).filter(|n| allowance.take(start + MS * *n, MS, MS * 50)).count();
         assert_eq!(sent, 250 + 50);
+    }
+
+    #[test]
+    fn what_was_used_counts_by_the_part_of_today() {
+        let (mut allowance, start) = (Allowance::new(2000), Instant::from_nanos(1_000_000_000));
+        assert!(allowance.take(start, MS, Duration::ZERO) && !allowance.take(start + MS * 1999, MS, Duration::ZERO));
+        let mut freed = Allowance::new(2000);
+        assert!(freed.take(start, MS, Duration::ZERO) && !freed.take_part(50, start + MS, MS, Duration::ZERO));
+        assert!(freed.take_part(50, start + MS * 51, MS, Duration::ZERO), "not after two seconds");
+        assert!(!freed.take_part(2000, start + MS * 52, MS, Duration::ZERO), "and one in 2000 again");
     }
 
     #[test]

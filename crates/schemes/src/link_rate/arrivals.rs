@@ -7,8 +7,8 @@ use airtcp_core::{Duration, Instant};
 /// burst. Swept: docs/field.md, "How often a report leaves".
 const PACKETS: u32 = 2;
 pub(super) const TIME: Duration = Duration::from_millis(10);
-/// After so many packets a report is expected at the latest: a few may be lost, and other versions told of eight in one.
-pub(super) const EXPECTED: u32 = 8;
+/// After so many packets one is expected at the latest: a few may be lost, and earlier versions told of eight in one.
+pub(super) const EXPECTED: u32 = 16;
 /// What makes fewer bytes, as acknowledgments do, seldom fills a link: so much time, then.
 const BYTES: u64 = 2000;
 const SPARSE: Duration = Duration::from_millis(80);

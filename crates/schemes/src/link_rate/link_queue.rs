@@ -8,7 +8,7 @@ use super::departures::Sample;
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
-/// If reports are overdue for longer the link is silent. Then it is given no more than what two reports would have told of, in all
+/// If reports are overdue for longer the link is silent. Then it is given no more than the packets after which one is expected, in all
 /// that time, and what it carried before is for the next report to say.
 pub(super) const SILENT: Duration = Duration::from_millis(40);
 
@@ -22,8 +22,8 @@ pub(super) struct LinkQueue {
     /// When the packet of the report had left the link, and packets since.
     restarted_at: Instant,
     packets: u32,
-    /// When those that make two reports have come.
-    two_reports_at: Option<Instant>,
+    /// When those have come after which a report is expected.
+    expected_at: Option<Instant>,
 }
 
 impl LinkQueue {
@@ -32,7 +32,7 @@ impl LinkQueue {
         let time = time_of(u64::from(sample.bytes), rate);
         self.free_at = sample.left.saturating_add(wait).saturating_add(time);
         self.sent = sample.sent;
-        (self.restarted_at, self.packets, self.two_reports_at) = (self.free_at, 0, None);
+        (self.restarted_at, self.packets, self.expected_at) = (self.free_at, 0, None);
     }
 
     /// A packet left at `at`, and with it so many bytes in all. Reports come no closer than `gap` as a rule.
@@ -41,8 +41,8 @@ impl LinkQueue {
         self.free_at = self.free_at.max(at).saturating_add(time);
         self.sent = sent;
         self.packets = self.packets.saturating_add(1);
-        if self.packets == arrivals::EXPECTED * 2 {
-            self.two_reports_at = Some(self.free_at.max(self.restarted_at + gap.max(arrivals::TIME) * 2));
+        if self.packets == arrivals::EXPECTED {
+            self.expected_at = Some(self.free_at.max(self.restarted_at + gap.max(arrivals::TIME) * 2));
         }
     }
 
@@ -53,13 +53,13 @@ impl LinkQueue {
 
     /// A report came that names a packet of which nothing is known, as a repair: the link is not silent.
     pub fn hear(&mut self, now: Instant) {
-        (self.restarted_at, self.packets, self.two_reports_at) = (now, 0, None);
+        (self.restarted_at, self.packets, self.expected_at) = (now, 0, None);
     }
 
     /// How long the next report is overdue, of a link on whose way out and back nothing takes longer than `rtt` but the
     /// queue: so long the link has stood still, or is slower than it was. One report may be lost.
     pub fn overdue(&self, now: Instant, rtt: Duration) -> Duration {
-        self.two_reports_at.map_or(Duration::ZERO, |at| now.saturating_since(at + rtt))
+        self.expected_at.map_or(Duration::ZERO, |at| now.saturating_since(at + rtt))
     }
 
     /// How long a packet waits that leaves now.

@@ -185,9 +185,9 @@ impl LinkRate {
         self.law.reported_wait() < history::LEAST_TARGET
     }
 
-    /// What the link loses, in millionths, where that is known.
-    pub fn lost(&self) -> Option<u64> {
-        self.law.lost()
+    /// What the link lost of late, in millionths, where that is known.
+    pub fn lost(&self, now: Instant) -> Option<u64> {
+        self.law.lost(now)
     }
 
     /// What the link carries as far as it is known, or the rate at which `egress` is emptied: that rises and falls around it.

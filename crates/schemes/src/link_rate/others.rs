@@ -2,7 +2,7 @@
 //! A queue that is ours alone, or beside traffic of a rate of its own, gets shorter then.
 //!
 //! The question is that of Nimbus (SIGCOMM 2022, pulses and their spectrum) and of Copa (NSDI 2018, a queue that is never
-//! empty in five round trips); the rule and all its numbers are ours. Only the times and the half of [`HIGH`] were swept.
+//! empty in five round trips); the rule and all its numbers are ours. Only the times and the half of [`HIGH`] were swept, and [`CALM`] a little.
 
 use super::carried::Carried;
 use airtcp_core::{Duration, Instant, Rate};

@@ -47,14 +47,14 @@ const DOUBT: (u64, u64) = (50_000, 250_000);
 const MOST_ABOVE: u64 = 2;
 /// So many millionths more if nothing waits and it has carried twice as much of late.
 const AFTER_FALL: u64 = 1_000_000;
-/// A report is overdue so long after packets for two of them have come, one of which may be lost.
+/// A report is overdue so long after all packets have come after which one is expected.
 const OVERDUE: Duration = Duration::from_millis(5);
 /// A link that lets messages through that left no longer ago than this and a round trip does not stand still. If it does so for so long and
 /// no report came for a second, there will be none: the other end is broken.
 const NO_REPORTS: (Duration, Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(1));
-/// Packets of which two reports would have told.
-const TWO_REPORTS: u64 = arrivals::EXPECTED as u64 * 2;
+/// A report tells of a change after so many packets at the latest, and mostly sooner. With half as many, links that swing were used less.
+const TOLD_AFTER: u32 = 8;
 /// A link whose rate is pursued and in which nothing waits for so long has no queue, or is given too little.
 const WAITLESS: Duration = Duration::from_secs(4);
 /// Of less than so many bit/s it would take longer than half a second until enough has come to tell anything.
@@ -570,13 +570,13 @@ impl RateLaw {
     /// Until something that is done about a change shows: the report about it must come back, is made of some packets, and
     /// the measurement takes its time.
     fn reaction(&self) -> Duration {
-        let report = time_on_link(self.rate(), PACKET * arrivals::EXPECTED);
+        let report = time_on_link(self.rate(), PACKET * TOLD_AFTER);
         self.rtt + report.max(arrivals::TIME) + history::LEAST_SPAN
     }
 
-    /// What the link loses, in millionths, where that is known.
-    pub fn lost(&self) -> Option<u64> {
-        self.history.loss().middle()
+    /// What the link lost of late, in millionths, where that is known.
+    pub fn lost(&self, now: Instant) -> Option<u64> {
+        self.history.loss().mean(now)
     }
 
     /// No packet of late was half as long as a full-size one.
@@ -654,7 +654,7 @@ impl RateLaw {
                 }
             };
             self.bounded(if overdue > SILENT {
-                pace.min(self.bits_of_two_reports() * 1_000_000_000 / overdue.as_nanos())
+                pace.min(self.bits_into_silence() * 1_000_000_000 / overdue.as_nanos())
             } else {
                 pace
             })
@@ -675,9 +675,9 @@ impl RateLaw {
     }
 
     /// Packets of the largest size that is known: many queues count packets, not bytes.
-    fn bits_of_two_reports(&self) -> u64 {
+    fn bits_into_silence(&self) -> u64 {
         let bytes = if self.history.largest() == 0 { PACKET } else { self.history.largest() };
-        TWO_REPORTS * u64::from(bytes) * 8
+        u64::from(arrivals::EXPECTED) * u64::from(bytes) * 8
     }
 
     fn pace_at(&self, rate: u64, wait: Duration, target: Duration) -> u64 {

@@ -3,13 +3,15 @@
 
 use super::departures::Sample;
 use super::{bits_per_second, millionths, part};
-use airtcp_core::Rate;
+use airtcp_core::{Duration, Instant, Rate};
 
 /// Losses are counted over so much time of the other end's clock, in ns, and no fewer bytes.
 const EPOCH: u64 = 500_000_000;
 const LEAST_BYTES: u64 = 50 * 1500;
 /// The least of so many epochs is usual.
 const EPOCHS: usize = 8;
+/// What ended longer ago is not of late: as long as a link that lost something is taken for lossy.
+const LATE: Duration = Duration::from_secs(10);
 /// In millionths.
 pub(crate) const ONE: u64 = 1_000_000;
 /// A share that senders notice.
@@ -26,6 +28,8 @@ pub(super) struct UsualLoss {
     mark: Option<(u64, u64, u64)>,
     /// Shares of the latest epochs, in millionths.
     shares: [u64; EPOCHS],
+    /// When the packets left that ended them.
+    ended: [Instant; EPOCHS],
     count: usize,
     /// What is usual, if somebody else found it out; in millionths.
     told: Option<u64>,
@@ -43,6 +47,7 @@ impl UsualLoss {
         let Some((time, (sent, received))) = time.zip(bytes) else { return self.mark = None };
         if time >= EPOCH && sent >= LEAST_BYTES {
             self.shares[self.count % EPOCHS] = millionths(sent.saturating_sub(received), sent).min(MOST);
+            self.ended[self.count % EPOCHS] = sample.left;
             self.count += 1;
             self.came = [bits_per_second(received, time), self.came[0]];
             self.mark = Some((sample.came, sample.packets, sample.received));
@@ -78,6 +83,14 @@ impl UsualLoss {
         (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
     }
 
+    /// What was lost on average of late, in millionths, if enough has left to tell.
+    pub fn mean(&self, now: Instant) -> Option<u64> {
+        let known = self.shares.iter().zip(self.ended).take(self.count);
+        let late = known.filter(|(_, ended)| now.saturating_since(*ended) < LATE);
+        let (sum, count) = late.fold((0, 0), |(sum, count), (share, _)| (sum + share, count + 1));
+        (count > 0).then(|| sum / count)
+    }
+
     /// What was learned, or the least of the latest epochs, in millionths; zero before they are known.
     pub fn usual(&self) -> u64 {
         if let Some(told) = self.told {
@@ -106,12 +119,12 @@ pub(super) fn excess(usual: u64, sent: u64, received: u64, length: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Duration, Instant};
 
     /// So many packets of 1000 bytes in a second, of which so many per cent come, for `seconds`.
     fn run(loss: &mut UsualLoss, at: &mut Sample, packets: u64, per_cent: u64, seconds: u64) {
         for _ in 0..seconds * 100 {
             at.came += 10_000_000;
+            at.left += Duration::from_millis(10);
             at.packets += packets * 10;
             at.received += packets * 10 * (100 - per_cent) / 100;
             loss.add(at);
@@ -156,6 +169,20 @@ mod tests {
         let lost = |packets: u64| excess(20_000, 100_000, 100_000 - packets * 1000, 1000);
         assert_eq!([0, 2, 6, 7, 20].map(lost), [0, 0, 0, 5, 18]);
         assert_eq!(excess(0, 100_000, 99_000, 1000), 1, "where nothing is lost usually, one is enough");
+    }
+
+    #[test]
+    fn of_late_is_what_was_counted_within_ten_seconds() {
+        let (mut loss, mut at) = (UsualLoss::default(), start());
+        assert_eq!(loss.mean(at.left), None);
+        run(&mut loss, &mut at, 1000, 0, 6);
+        run(&mut loss, &mut at, 1000, 8, 2);
+        let mean = loss.mean(at.left).unwrap();
+        assert!((29_000..=41_000).contains(&mean), "three or four of eight: {mean}");
+        assert!(loss.middle() < Some(2000), "nearly nothing: {:?}", loss.middle());
+        at.left += LATE - Duration::from_secs(1);
+        assert_eq!(loss.mean(at.left), Some(80_000), "the latest");
+        assert_eq!(loss.mean(at.left + Duration::from_secs(2)), None);
     }
 
     #[test]

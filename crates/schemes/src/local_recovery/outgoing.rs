@@ -356,7 +356,7 @@ impl Outgoing {
         }
         let now = cx.now();
         let time = self.egress.transmission(bytes);
-        let lost = self.link_rate.lost();
+        let lost = self.link_rate.lost(now);
         let is_copied = is_framed && self.lossy.is_lossy(now) && self.twice.take(now, &copy, &self.flows, time, lost);
         if is_copied {
             self.plan_copies(now, sequence, 1, timing);

@@ -35,7 +35,7 @@ parameters! {
         pub catch_up: u32 = 8, "ours; docs/local-recovery.md has the sweep";
         /// Send the last packet of a burst twice if the link is otherwise idle and packets were lost recently.
         pub redundancy: bool = true, "as gsnoop";
-        /// Send short packets that are not TCP twice, and voice, if packets were lost recently or the link is not known yet: not those of a flow with more than one each 4 ms, and at most 2 % of the link where its rate is known, and half of what it loses.
+        /// Send short packets that are not TCP twice, and voice, if packets were lost recently or the link is not known yet: not those of a flow with more than one each 4 ms, and at most 2 % of the link where its rate is known, and no more than half of what it lost in the last 10 s, if enough left to tell.
         pub short_twice: bool = true, "ours";
         /// Send codes ahead of the losses from so many losses in a round trip of the hop on, where that is 50 ms or longer; 0 sends none.
         pub codes_from: u32 = 8, "ours";

@@ -45,7 +45,7 @@ impl Twice {
         self.is_on = next.is_on;
     }
 
-    /// True if the packet leaves twice, which takes the link `time` once more. The link loses so many millionths, if that is known.
+    /// True if the packet leaves twice, which takes the link `time` once more. The link lost so many millionths of late, if that is known.
     pub fn take(&mut self, now: Instant, packet: &Packet, flows: &Flows, time: Duration, lost: Option<u64>) -> bool {
         let clean = lost.is_some_and(|lost| lost < ONE / LEAST_LOSS);
         if !self.is_on || clean || packet.wire_len() > LONGEST || !flows::is_alone(packet) {

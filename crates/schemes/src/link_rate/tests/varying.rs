@@ -6,6 +6,7 @@ use super::super::history::History;
 use super::super::link_queue::LinkQueue;
 use super::{Advice, Duration, Instant, Name, PACKET, RTT, Run, SECOND, Verdict, mbit, sample};
 use airtcp_core::Rate;
+use alloc::vec::Vec;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -405,27 +406,29 @@ fn a_queue_that_stayed_for_a_while_is_no_longer_way_once_it_is_shorter() {
     assert!(run.law.reported_wait() >= MS * 15, "{}", run.law.reported_wait());
 }
 
-/// Share of the link in per cent and the wait's 95th percentile, on average over links of 8 to 12 Mbit/s: a single one may have a rate at
-/// which packets and reports fall in step.
+/// Share of the link in per cent and the wait's 95th percentile, on average over links of 8 to 12 Mbit/s: a single one may have a rate
+/// at which packets and reports fall in step, which costs it something, but not much.
 fn over_rates(bound: fn(Rate) -> Option<Rate>, prepare: impl Fn(&mut Run), seconds: u64) -> (u64, Duration) {
-    let (mut used, mut waits) = (0, Duration::ZERO);
-    for tenths in (80..120).step_by(5) {
-        let rate = Rate::from_bps(tenths * 100_000);
-        let mut run = Run::new(bound(rate), rate);
-        prepare(&mut run);
-        run.run(SECOND * 10);
-        run.run(SECOND * seconds);
-        used += run.use_of_link(SECOND * seconds);
-        waits += run.wait_p95();
-    }
-    (used / 8, waits / 8)
+    let rates = (80..120).map(|tenths| Rate::from_bps(tenths * 100_000));
+    let of_each: Vec<(u64, Duration)> = rates
+        .map(|rate| {
+            let mut run = Run::new(bound(rate), rate);
+            prepare(&mut run);
+            run.run(SECOND * seconds);
+            run.run(SECOND * seconds);
+            (run.use_of_link(SECOND * seconds), run.wait_p95())
+        })
+        .collect();
+    assert!(of_each.iter().all(|(used, wait)| *used >= 85 && *wait < MS * 60), "{of_each:?}");
+    let (used, waits) = of_each.iter().fold((0, Duration::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (used / of_each.len() as u64, waits / of_each.len() as u64)
 }
 
 #[test]
 fn jitter_takes_little_from_a_rate_that_is_pursued() {
-    for (jitter, least) in [(1, 95), (4, 95), (10, 95)] {
+    for (jitter, most) in [(1, 12), (4, 18), (10, 32)] {
         let (used, wait) = over_rates(|_| None, |run| run.link.jitter = MS * jitter, 30);
-        assert!(used >= least && wait < MS * (10 + 2 * jitter), "{jitter} ms: {used} %, {wait}");
+        assert!(used >= 95 && wait < MS * most, "{jitter} ms: {used} %, {wait}");
     }
 }
 
