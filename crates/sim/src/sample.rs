@@ -28,9 +28,11 @@ impl Engine<'_> {
     #[cold]
     pub(crate) fn sample(&mut self) {
         self.network.enter_all(self.now - Duration::from_nanos(1));
-        let repairs = match self.settings.series {
-            true => self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum(),
-            false => 0,
+        // Only series have them.
+        let repairs = if self.settings.series {
+            self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum()
+        } else {
+            0
         };
         for slot in &mut self.elements {
             match &mut slot.body {

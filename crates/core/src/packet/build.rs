@@ -315,8 +315,8 @@ mod tests {
                 acknowledgment: SeqNum(4),
                 flags: TcpFlags::ACK,
                 window: 5,
-                urgent: 0,
                 options,
+                ..TcpHeader::default()
             };
             let mut segment = Segment { source, destination, traffic_class: 2, tcp };
             let blank = TcpHeader { sequence: SeqNum(0), window: 0, ..tcp };

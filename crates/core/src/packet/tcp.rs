@@ -5,8 +5,8 @@
 use crate::serial::SeqNum;
 use core::fmt;
 
-/// A parsed TCP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A parsed TCP header; by default one in which all is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpHeader {
     /// Sender's port.
     pub source_port: u16,

@@ -15,7 +15,7 @@
 //! it repeats is what its receiver said in its own SYN. So it has 52 bytes with IPv4, as many as the paper's.
 
 use super::line_key::LineKey;
-use airtcp_core::packet::{TcpOptions, Timestamps};
+use airtcp_core::packet::Timestamps;
 use airtcp_core::{Packet, Segment, SeqNum, TcpFlags, TcpHeader};
 use bytes::{Buf, BufMut, Bytes};
 use std::net::{IpAddr, Ipv4Addr};
@@ -203,16 +203,7 @@ pub fn put_segment(kind: Kind, packet: &Packet, out: &mut Vec<u8>) {
 /// connection. `own_start`: of a header packet's control TCP, the number behind our SYN.
 pub fn take_segment(front: &Front, mut body: Bytes, ends: &Ends, own_start: Option<u32>) -> Option<Packet> {
     let (source_port, destination_port) = ends.ports(front.kind, front.control, front.key.is_ours);
-    let mut tcp = TcpHeader {
-        source_port,
-        destination_port,
-        sequence: SeqNum(0),
-        acknowledgment: SeqNum(0),
-        flags: TcpFlags::default(),
-        window: 0,
-        urgent: 0,
-        options: TcpOptions::default(),
-    };
+    let mut tcp = TcpHeader { source_port, destination_port, ..TcpHeader::default() };
     if front.kind == Kind::Header {
         tcp.sequence = SeqNum(body.try_get_u32().ok()?);
         tcp.acknowledgment = SeqNum(own_start?);
@@ -256,6 +247,7 @@ fn packet_of(tcp: TcpHeader, ends: &Ends, payload: Bytes) -> Packet {
 mod tests {
     use super::*;
     use airtcp_core::packet::SackBlocks;
+    use airtcp_core::packet::TcpOptions;
 
     const PORT: u16 = 47_921;
 

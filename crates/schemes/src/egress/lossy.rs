@@ -4,7 +4,7 @@ use super::Egress;
 use airtcp_core::{Duration, Instant};
 
 /// A link is taken for lossy for so long after a loss.
-const LOSSY_FOR: Duration = Duration::from_secs(10);
+pub(crate) const LOSSY_FOR: Duration = Duration::from_secs(10);
 /// What one loss held back is back as a burst of the sender within this time.
 const ROOM_FOR: Duration = Duration::from_millis(500);
 

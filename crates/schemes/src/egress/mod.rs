@@ -17,7 +17,7 @@ mod pacer;
 mod settings;
 
 pub(crate) use allowance::Allowance;
-pub(crate) use lossy::Lossy;
+pub(crate) use lossy::{LOSSY_FOR, Lossy};
 pub(crate) use pacer::{Pacer, time_on_link};
 pub use settings::{EgressSettings, QueueSize};
 pub(crate) use settings::{FLOW_TARGET, check_rate, flow_queue, link_queue};

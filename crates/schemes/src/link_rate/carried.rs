@@ -83,7 +83,7 @@ impl Carried {
         self.variation
     }
 
-    /// [`variation`](Carried::variation), for as long as it is known.
+    /// The same of the time in which the rate was watched: the average begins at zero, and is too small until that was some seconds.
     pub fn usual_change(&self) -> u64 {
         millionths(self.variation, self.weight)
     }

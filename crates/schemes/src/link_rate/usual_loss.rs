@@ -3,15 +3,14 @@
 
 use super::departures::Sample;
 use super::{bits_per_second, millionths, part};
-use airtcp_core::{Duration, Instant, Rate};
+use crate::egress::LOSSY_FOR;
+use airtcp_core::{Instant, Rate};
 
 /// Losses are counted over so much time of the other end's clock, in ns, and no fewer bytes.
 const EPOCH: u64 = 500_000_000;
 const LEAST_BYTES: u64 = 50 * 1500;
 /// The least of so many epochs is usual.
 const EPOCHS: usize = 8;
-/// What ended longer ago is not of late: as long as a link that lost something is taken for lossy.
-const LATE: Duration = Duration::from_secs(10);
 /// In millionths.
 pub(crate) const ONE: u64 = 1_000_000;
 /// A share that senders notice.
@@ -83,10 +82,10 @@ impl UsualLoss {
         (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
     }
 
-    /// What was lost on average of late, in millionths, if enough has left to tell.
+    /// What was lost on average while a loss makes a link a lossy one, in millionths, if enough has left in that time to tell.
     pub fn mean(&self, now: Instant) -> Option<u64> {
         let known = self.shares.iter().zip(self.ended).take(self.count);
-        let late = known.filter(|(_, ended)| now.saturating_since(*ended) < LATE);
+        let late = known.filter(|(_, ended)| now.saturating_since(*ended) < LOSSY_FOR);
         let (sum, count) = late.fold((0, 0), |(sum, count), (share, _)| (sum + share, count + 1));
         (count > 0).then(|| sum / count)
     }
@@ -119,6 +118,7 @@ pub(super) fn excess(usual: u64, sent: u64, received: u64, length: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::Duration;
 
     /// So many packets of 1000 bytes in a second, of which so many per cent come, for `seconds`.
     fn run(loss: &mut UsualLoss, at: &mut Sample, packets: u64, per_cent: u64, seconds: u64) {
@@ -180,7 +180,7 @@ mod tests {
         let mean = loss.mean(at.left).unwrap();
         assert!((29_000..=41_000).contains(&mean), "three or four of eight: {mean}");
         assert!(loss.middle() < Some(2000), "nearly nothing: {:?}", loss.middle());
-        at.left += LATE - Duration::from_secs(1);
+        at.left += LOSSY_FOR - Duration::from_secs(1);
         assert_eq!(loss.mean(at.left), Some(80_000), "the latest");
         assert_eq!(loss.mean(at.left + Duration::from_secs(2)), None);
     }

@@ -9,9 +9,10 @@ use airtcp_core::{Duration, Instant, Packet};
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Copies take at most one part in so many of the link's time, and half as large a part as it loses: what they cost is no more than
-/// a part of what they mend. Swept: docs/local-recovery.md, "What was chosen".
+/// Copies take at most one part in so many of the link's time.
 const PARTS: u64 = 50;
+/// And at most one part in so many of the share that the link loses, once that is known: a copy is of use only if the packet is lost.
+/// Swept: docs/local-recovery.md, "What was chosen".
 const OF_LOSS: u64 = 2;
 /// Of a link that loses less than one part in so many nothing leaves twice.
 const LEAST_LOSS: u64 = 1000;

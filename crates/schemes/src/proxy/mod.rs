@@ -182,9 +182,10 @@ impl Proxy {
         }
         for port in [relay.origin.opposite(), relay.origin] {
             // Nobody waits at an open port.
-            match self.outlets[usize::from(port.0)].is_open() {
-                true => self.take_turn(cx, port, slot),
-                false => self.wait_for_turn(port, slot),
+            if self.outlets[usize::from(port.0)].is_open() {
+                self.take_turn(cx, port, slot);
+            } else {
+                self.wait_for_turn(port, slot);
             }
         }
         self.rearm(slot);

@@ -1,7 +1,7 @@
 //! What the segments of an end are made of.
 
 use super::Endpoint;
-use airtcp_core::{Fields, Packet, SackBlocks, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions, Template, Timestamps};
+use airtcp_core::{Fields, Packet, SackBlocks, Segment, TcpHeader, Template, Timestamps};
 use bytes::Bytes;
 
 /// Headers and memory for the next segment.
@@ -54,15 +54,6 @@ impl Mould {
 
 /// A segment from one end to the other that says nothing yet.
 pub(super) fn blank_segment(local: Endpoint, remote: Endpoint) -> Segment {
-    let tcp = TcpHeader {
-        source_port: local.port,
-        destination_port: remote.port,
-        sequence: SeqNum(0),
-        acknowledgment: SeqNum(0),
-        flags: TcpFlags::default(),
-        window: 0,
-        urgent: 0,
-        options: TcpOptions::default(),
-    };
+    let tcp = TcpHeader { source_port: local.port, destination_port: remote.port, ..TcpHeader::default() };
     Segment { source: local.address, destination: remote.address, traffic_class: 0, tcp }
 }
