@@ -165,11 +165,16 @@ impl Link {
     ) -> Option<(Instant, Packet)> {
         debug_assert!(self.is_express(), "only the link itself knows when a packet comes out");
         debug_assert_eq!(bytes, packet.wire_len());
-        if !self.admits(now, bytes) {
-            self.refuse(now, packet, bytes, drops);
-            return None;
-        }
-        let at = self.transmitter.accept(now, bytes).end.saturating_add(self.delay);
+        // One that is as long as the one before is not too long, and no limit counts while nothing waits.
+        let end = match self.transmitter.accept_alike(now, bytes) {
+            Some(end) => end,
+            None if self.admits(now, bytes) => self.transmitter.accept(now, bytes).end,
+            None => {
+                self.refuse(now, packet, bytes, drops);
+                return None;
+            }
+        };
+        let at = end.saturating_add(self.delay);
         if at > until {
             self.count_in(bytes);
             self.insert(at, bytes, packet);

@@ -16,7 +16,7 @@ pub(crate) struct Turn {
 }
 
 /// What a packet takes of a transmitter with a constant rate.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Span {
     /// Length of the packet.
     bytes: u32,
@@ -24,6 +24,11 @@ struct Span {
     whole: Duration,
     /// What is left of a nanosecond, in units of 1 / rate.
     rest: u64,
+}
+
+impl Span {
+    /// Before the first packet: none is so long.
+    const NONE: Span = Span { bytes: u32::MAX, whole: Duration::ZERO, rest: 0 };
 }
 
 #[derive(Debug)]
@@ -56,7 +61,7 @@ impl Transmitter {
             course,
             free_at: Instant::ZERO,
             carry: 0,
-            last: Span::default(),
+            last: Span::NONE,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             peak: 0,
@@ -119,6 +124,24 @@ impl Transmitter {
         first.or(Some(self.free_at)).filter(|at| *at > now)
     }
 
+    /// Gives the turn to a packet that finds the transmitter idle and is as long as the one before, as most on a fast link;
+    /// says when the turn ends. None, and nothing has happened, if the packet is another: see [`Transmitter::accept`].
+    #[inline(always)]
+    pub(crate) fn accept_alike(&mut self, now: Instant, bytes: u32) -> Option<Instant> {
+        if self.free_at >= now || self.last.bytes != bytes {
+            return None;
+        }
+        self.begin_idle(now);
+        Some(self.free_at)
+    }
+
+    /// Begins a turn as long as the last one. Nothing is carried over to a packet that finds the transmitter idle.
+    #[inline(always)]
+    fn begin_idle(&mut self, now: Instant) {
+        self.carry = self.last.rest;
+        self.free_at = now.saturating_add(self.last.whole);
+    }
+
     /// Gives the next turn to a packet of `bytes`.
     #[inline(always)]
     pub(crate) fn accept(&mut self, now: Instant, bytes: u32) -> Turn {
@@ -126,14 +149,11 @@ impl Transmitter {
         if self.last.bytes != bytes {
             self.measure(rate, bytes);
         }
-        let Span { whole, rest, .. } = self.last;
         if self.free_at < now {
-            // Nothing is carried over to a packet that finds the transmitter idle.
-            self.carry = rest;
-            self.free_at = now.saturating_add(whole);
+            self.begin_idle(now);
             return Turn { begin: now, end: self.free_at };
         }
-        let begin = self.free_at;
+        let (begin, Span { whole, rest, .. }) = (self.free_at, self.last);
         self.free_at = begin.saturating_add(whole);
         self.carry += rest;
         if self.carry >= rate.bps() {
@@ -188,5 +208,21 @@ mod tests {
                 assert_eq!(transmitter.accept(Instant::ZERO, bytes).end, free_at, "{bps} {bytes}");
             }
         }
+    }
+
+    #[test]
+    fn a_packet_like_the_one_before_finds_an_idle_transmitter_as_any_other_does() {
+        let rate = Rate::from_bps(9_986_684);
+        let [mut plain, mut quick] = [0, 1].map(|_| Transmitter::new(&rate.into(), 1, "x"));
+        let (mut now, mut alike) = (Instant::ZERO, 0);
+        for (bytes, wait) in [(1500, 1), (1500, 3_000_000), (40, 7), (40, 40_000), (40, 1), (1500, 9_000_000)].repeat(9)
+        {
+            now = now.saturating_add(Duration::from_nanos(wait));
+            let end = quick.accept_alike(now, bytes);
+            alike += u32::from(end.is_some());
+            assert_eq!(end.unwrap_or_else(|| quick.accept(now, bytes).end), plain.accept(now, bytes).end);
+            assert_eq!((quick.carry, quick.waiting(now)), (plain.carry, plain.waiting(now)));
+        }
+        assert!(alike >= 9, "{alike}");
     }
 }

@@ -190,7 +190,13 @@ impl Network<'_> {
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline(never)]
-    fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
+    fn send_by_wire(&mut self, now: Instant, pipe: PipeId, to: NodeId, packet: Packet) {
+        self.pass(now, pipe, to, packet);
+    }
+
+    /// The same, as part of the loop that it stands in.
+    #[inline(always)]
+    fn pass(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
         let traced = Traced::of(&packet);
         loop {
             let mut here = &mut self.pipes[pipe];
@@ -272,7 +278,7 @@ impl Network<'_> {
         let pipe = self.joints[joint].pipe;
         while let Some(Entry { at, since, what: (to, packet), .. }) = self.joints[joint].packets.pop(now) {
             self.since = since.then(at);
-            self.send_by_wire(at, pipe, to, packet);
+            self.pass(at, pipe, to, packet);
         }
         self.schedule_joint(joint);
     }
