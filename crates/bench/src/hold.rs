@@ -28,7 +28,7 @@ impl Queue for EventQueue {
         EventQueue::new(0, 0, pending as usize)
     }
     fn take(&mut self) -> (Instant, Source) {
-        self.first().expect("events are pending")
+        self.first(Instant::MAX).expect("events are pending")
     }
     fn put(&mut self, at: Instant, source: Source) {
         self.set(source, at, Since::default());

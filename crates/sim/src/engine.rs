@@ -65,7 +65,7 @@ impl Engine<'_> {
         }
         self.set_sample();
         let mut warm = false;
-        while let Some((at, source)) = self.network.queue.first().filter(|(at, _)| *at <= end) {
+        while let Some((at, source)) = self.network.queue.first(end) {
             if !warm && at >= self.warmup_end {
                 warm = true;
                 self.on_warm();

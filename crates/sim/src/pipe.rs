@@ -116,7 +116,7 @@ impl Pipe {
     #[inline]
     pub fn next_since(&mut self, entered: Since, at: Instant) -> Since {
         let (last_at, last_since) = self.last_out;
-        let since = if at == last_at { last_since } else { entered.max(last_since.then(last_at)) };
+        let since = if at == last_at { last_since } else { entered.later(last_since.then(last_at)) };
         self.last_out = (at, since);
         since
     }

@@ -30,6 +30,14 @@ impl Since {
     pub fn then(self, at: Instant) -> Since {
         Since { at, cause: self.at }
     }
+
+    /// The later of the two, without a branch.
+    #[inline]
+    pub fn later(self, other: Since) -> Since {
+        let [ours, others] =
+            [self, other].map(|since| u128::from(since.at.as_nanos()) << 64 | u128::from(since.cause.as_nanos()));
+        if ours < others { other } else { self }
+    }
 }
 
 /// An event: compared by time, then by what the queue knows of its source.
@@ -42,6 +50,8 @@ struct Key {
 
 /// From here on a time means never. Every source has a never of its own, so that only events which are due compare as equal.
 const NEVER: u64 = u64::MAX - (1 << 33);
+/// Nobody's event.
+const NOBODY: Key = Key { at: u64::MAX, source: u64::MAX };
 
 impl Key {
     fn new(at: Instant, source: Source) -> Key {
@@ -116,22 +126,22 @@ struct Tournament {
     from: usize,
     /// Level after level, the sources' own places first.
     groups: Vec<Group>,
-    /// Index of the first group of each level.
-    levels: Vec<usize>,
+    /// Index of the first group of each level above these.
+    upper: Vec<usize>,
     first: Key,
 }
 
 impl Tournament {
     /// Of sources none of which has an event.
     fn new(sources: Range<usize>) -> Tournament {
-        let (mut levels, mut groups, mut width) = (Vec::new(), 0, sources.len());
-        while levels.is_empty() || width > 1 {
-            levels.push(groups);
+        let mut width = sources.len().div_ceil(4).max(1);
+        let (mut upper, mut groups) = (Vec::new(), width);
+        while width > 1 {
+            upper.push(groups);
             width = width.div_ceil(4);
-            groups += width.max(1);
+            groups += width;
         }
-        let (groups, first) = (vec![Group::new(); groups], Key { at: u64::MAX, source: u64::MAX });
-        let mut all = Tournament { from: sources.start, groups, levels, first };
+        let mut all = Tournament { from: sources.start, groups: vec![Group::new(); groups], upper, first: NOBODY };
         sources.for_each(|source| all.put(Key::never(source as Source), &[]));
         all
     }
@@ -145,8 +155,13 @@ impl Tournament {
 
     #[inline]
     fn put(&mut self, key: Key, places: &[Place]) {
-        let (mut place, mut first) = (key.source() as usize - self.from, key);
-        for start in &self.levels {
+        let place = key.source() as usize - self.from;
+        let group = &mut self.groups[place / 4];
+        if group.key(place % 4 * 2) == key {
+            return self.put_again(key, places);
+        }
+        let (mut place, mut first) = (place / 4, group.put(place, key, places));
+        for start in &self.upper {
             let group = &mut self.groups[start + place / 4];
             if group.key(place % 4 * 2) == first {
                 return; // The same goes on as before, so nothing changes above.
@@ -155,6 +170,15 @@ impl Tournament {
             place /= 4;
         }
         self.first = first;
+    }
+
+    /// Puts a key that is there. An event may have another place among those at its time now, which the same key would not show.
+    #[cold]
+    fn put_again(&mut self, key: Key, places: &[Place]) {
+        if key.is_due() {
+            self.put(Key::never(key.source()), places);
+            self.put(key, places);
+        }
     }
 }
 
@@ -166,6 +190,8 @@ pub struct EventQueue {
     others: Tournament,
     /// Those that have fewest.
     calm: Tournament,
+    /// The first of these two.
+    rest: Key,
     /// Of each source, among those that are due at the same time.
     places: Vec<Place>,
     /// Events put here.
@@ -184,15 +210,15 @@ impl EventQueue {
     /// have fewest.
     pub fn new(busy: usize, calm: usize, sources: usize) -> Self {
         let [busy, others, calm] = [0..busy, busy..calm, calm..sources].map(Tournament::new);
-        EventQueue { busy, others, calm, places: vec![Place::default(); sources], put: 0 }
+        EventQueue { busy, others, calm, rest: NOBODY, places: vec![Place::default(); sources], put: 0 }
     }
 
-    /// The earliest event. It stays until its source is set anew or cancelled.
+    /// The earliest event if it is due by `end`. It stays until its source is set anew or cancelled.
     #[inline]
-    pub fn first(&self) -> Option<(Instant, Source)> {
-        let first = self.others.first.earlier(self.calm.first, &self.places);
-        let first = self.busy.first.earlier(first, &self.places);
-        first.is_due().then_some((Instant::from_nanos(first.at), first.source()))
+    pub fn first(&self, end: Instant) -> Option<(Instant, Source)> {
+        let first = self.busy.first.earlier(self.rest, &self.places);
+        let is_due = first.is_due() && first.at <= end.as_nanos();
+        is_due.then_some((Instant::from_nanos(first.at), first.source()))
     }
 
     /// When the source is due; the end of time for never.
@@ -226,14 +252,9 @@ impl EventQueue {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
-        let key = Key::new(at, source);
-        if key == self.key(source) {
-            // Among those at this time it has another place now, which the same key would not show.
-            self.cancel(source);
-        }
         self.put += 1;
         self.places[source as usize] = Place { since, put: self.put };
-        self.put(key);
+        self.put(Key::new(at, source));
     }
 
     /// The source is not due.
@@ -245,12 +266,13 @@ impl EventQueue {
     /// nothing waits for it.
     #[inline]
     fn put(&mut self, key: Key) {
-        let EventQueue { busy, others, calm, places, .. } = self;
+        let EventQueue { busy, others, calm, rest, places, .. } = self;
         match key.source() as usize {
-            place if place < others.from => busy.put(key, places),
+            place if place < others.from => return busy.put(key, places),
             place if place < calm.from => others.put(key, places),
             _ => calm.put(key, places),
         }
+        *rest = others.first.earlier(calm.first, places);
     }
 }
 
@@ -271,7 +293,7 @@ mod tests {
 
     fn drain(queue: &mut EventQueue) -> Vec<Source> {
         let next = || {
-            let (_, source) = queue.first()?;
+            let (_, source) = queue.first(Instant::MAX)?;
             queue.cancel(source);
             Some(source)
         };
@@ -285,12 +307,12 @@ mod tests {
             queue.set(source, nanos(at), since_of(since));
         }
         assert_eq!(drain(&mut queue), [2, 3, 0, 1, 4]);
-        assert_eq!(queue.first(), None);
+        assert_eq!(queue.first(Instant::MAX), None);
     }
 
     #[test]
     fn any_number_of_sources_has_its_place() {
-        assert_eq!(EventQueue::new(0, 0, 0).first(), None);
+        assert_eq!(EventQueue::new(0, 0, 0).first(Instant::MAX), None);
         for sources in 1..40 {
             let mut queue = EventQueue::new(sources as usize / 3, sources as usize / 2, sources as usize);
             for source in 0..sources {
@@ -316,7 +338,9 @@ mod tests {
                 sorted.insert((time, since, order), source);
             }
             let expected = sorted.first_key_value().map(|((at, ..), source)| (nanos(*at), *source));
-            assert_eq!(queue.first(), expected);
+            assert_eq!(queue.first(Instant::MAX), expected);
+            let end = rng.below(300);
+            assert_eq!(queue.first(nanos(end)), expected.filter(|(at, _)| *at <= nanos(end)));
         }
     }
 }
