@@ -13,7 +13,7 @@ use crate::guard::Guard;
 use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::look_ahead;
-use crate::network::Network;
+use crate::network::{Network, Residents};
 use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
@@ -111,8 +111,7 @@ impl<'t> Engine<'t> {
                 fans: TiVec::new(),
                 since: Since::default(),
                 node_names: topology.nodes.clone(),
-                hosts: ti_vec![None; nodes],
-                locals: ti_vec![Vec::new(); nodes],
+                residents: ti_vec![Residents::default(); nodes],
                 departures: ti_vec![None; nodes],
                 tap: Tapped::new(tap),
                 until: Instant::MAX,
@@ -383,12 +382,12 @@ impl<'t> Engine<'t> {
     }
 
     fn host_of(&mut self, node: NodeId) -> ElementId {
-        if let Some(index) = self.network.hosts[node] {
+        if let Some(index) = self.network.residents[node].host {
             return index;
         }
         let name = format!("hosts.{}", self.network.node_names[node]);
         let index = self.add_element(name, node, Exit::Node, ElementKind::Host(Box::default()));
-        self.network.hosts[node] = Some(index);
+        self.network.residents[node].host = Some(index);
         index
     }
 

@@ -258,8 +258,10 @@ impl Engine<'_> {
 
     fn deliver(&mut self, delivery: Delivery) {
         let Delivery { element, port, packet } = delivery;
-        self.elements[element].ledger.receive(port);
-        self.call(element, |body, cx| body.handle_packet(cx, port, packet));
+        self.call(element, |body, cx| {
+            cx.receive(port);
+            body.handle_packet(cx, port, packet);
+        });
     }
 
     fn call(&mut self, index: ElementId, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {

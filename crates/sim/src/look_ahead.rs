@@ -66,7 +66,7 @@ impl Engine<'_> {
     }
 
     fn element_behind(&self, next: &Entry<Packet>) -> Option<&PlacedElement> {
-        Some(&self.elements[self.network.hosts[self.node_behind(next)]?])
+        Some(&self.elements[self.network.residents[self.node_behind(next)].host?])
     }
 
     fn host_behind(&self, next: &Entry<Packet>) -> Option<&Host> {

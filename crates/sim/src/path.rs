@@ -44,11 +44,11 @@ impl Engine<'_> {
             let last = self.hops(other, node).and_then(|back| back.last().copied()).filter(|_| !is_trunk);
             let mut is_free = true;
             if is_trunk {
-                self.network.locals[node].push(element);
+                self.network.residents[node].locals.push(element);
             }
             if end == End::Near || !is_trunk {
                 is_free = self.network.put_before(first, element).is_none();
-                let bound = self.network.hosts.keys().map(|goal| self.leads_along(&hops, node, goal)).collect();
+                let bound = self.network.residents.keys().map(|goal| self.leads_along(&hops, node, goal)).collect();
                 self.network.bound.insert(element, bound);
             }
             is_free &= last.is_none_or(|last| self.network.put_after(last, element).is_none());

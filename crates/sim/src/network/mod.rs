@@ -34,10 +34,8 @@ pub struct Network<'t> {
     pub since: Since,
     pub routes: Routes,
     pub node_names: TiVec<NodeId, String>,
-    /// Host element of each node.
-    pub hosts: TiVec<NodeId, Option<ElementId>>,
-    /// Elements at each node that see what is for the node itself, before its host.
-    pub locals: TiVec<NodeId, Vec<ElementId>>,
+    /// Who takes what is for each node itself.
+    pub residents: TiVec<NodeId, Residents>,
     /// How the last packet of each node's own left that no element saw on its way out. Mostly the next one goes the same way;
     /// routes and elements stay where they are once packets are sent.
     pub departures: TiVec<NodeId, Option<Departure>>,
@@ -53,6 +51,14 @@ pub struct Network<'t> {
     /// Elements at a hop that get only what is for some nodes, and what comes from there: those to which the way begins with
     /// the element's path.
     pub bound: BTreeMap<ElementId, TiVec<NodeId, bool>>,
+}
+
+/// The elements at a node that take what is for the node itself.
+#[derive(Clone, Debug, Default)]
+pub struct Residents {
+    pub host: Option<ElementId>,
+    /// Those that see it before the host.
+    pub locals: Vec<ElementId>,
 }
 
 /// How a packet left the node that it is from.
@@ -137,12 +143,13 @@ impl Network<'_> {
     /// Who takes what is for `node` itself: the element behind `from` among those who look at it, then the host.
     #[inline]
     pub fn at_home(&self, node: NodeId, from: Option<ElementId>) -> Option<(ElementId, Port)> {
-        let locals = &self.locals[node];
+        let Residents { host, locals } = &self.residents[node];
+        let host = host.map(|host| (host, Port::INNER));
         if locals.is_empty() {
-            return self.hosts[node].map(|host| (host, Port::INNER));
+            return host;
         }
         let next = locals.iter().position(|local| Some(*local) == from).map_or(0, |place| place + 1);
-        locals.get(next).map(|local| (*local, Port::LINK)).or(self.hosts[node].map(|host| (host, Port::INNER)))
+        locals.get(next).map(|local| (*local, Port::LINK)).or(host)
     }
 
     /// Has an element get packets before they enter a hop; gives back the one that was there.
