@@ -22,21 +22,11 @@ impl FlowEnd {
         Some(FlowEnd::Tcp(Box::new(Connection::accept(opening, syn, now)?)))
     }
 
-    /// See [`Socket::handle_packet`].
-    #[inline]
-    pub fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+    /// Hands everything that is to be sent now to `send`: all that [`Socket::poll_transmit`] returns.
+    pub fn transmit(&mut self, now: Instant, send: impl FnMut(Packet)) {
         match self {
-            FlowEnd::Tcp(connection) => connection.handle_segment(now, packet),
-            FlowEnd::Other(socket) => socket.handle_packet(now, packet),
-        }
-    }
-
-    /// See [`Socket::poll_transmit`].
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        match self {
-            FlowEnd::Tcp(connection) => connection.poll_transmit(now),
-            FlowEnd::Other(socket) => socket.poll_transmit(now),
+            FlowEnd::Tcp(connection) => connection.transmit(now, send),
+            FlowEnd::Other(socket) => core::iter::from_fn(|| socket.poll_transmit(now)).for_each(send),
         }
     }
 
@@ -72,14 +62,6 @@ impl FlowEnd {
         match self {
             FlowEnd::Tcp(connection) => Some(connection),
             FlowEnd::Other(socket) => socket.connection_mut(),
-        }
-    }
-
-    /// Gives back what a packet was made of.
-    #[inline]
-    pub fn reuse(&mut self, packet: Packet) {
-        if let FlowEnd::Tcp(connection) = self {
-            connection.reuse(packet);
         }
     }
 }

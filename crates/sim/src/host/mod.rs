@@ -3,6 +3,7 @@
 mod application;
 mod probe;
 mod requests;
+mod socket;
 
 use crate::digest::Digest;
 use crate::fetch::fetch;
@@ -13,10 +14,11 @@ use crate::topology::Flow;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_schemes::socket::{FlowEnd, destination_port};
 use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stats, Stream};
-use application::{Application, Role};
+use application::Role;
 use probe::Probe;
 pub use probe::ProbeSpec;
 pub use requests::{Requests, Side};
+use socket::Socket;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
@@ -33,7 +35,7 @@ const BELOW_WRAP_MS: u32 = 3_000;
 /// The flows that end on one node.
 #[derive(Default)]
 pub struct Host {
-    sockets: TiVec<SocketId, Application>,
+    sockets: TiVec<SocketId, Socket>,
     /// Local port and socket, by port.
     ports: Vec<(u16, SocketId)>,
     /// Sockets that may have hidden connections, whose ports are not in the list.
@@ -41,8 +43,11 @@ pub struct Host {
     probes: Vec<Probe>,
     workloads: Vec<Requests>,
     /// Deadlines, possibly outdated: the socket's own deadline decides.
-    timers: BinaryHeap<Reverse<(Instant, SocketId)>>,
+    timers: BinaryHeap<Deadline>,
 }
+
+/// When a socket has something to do.
+type Deadline = Reverse<(Instant, SocketId)>;
 
 fn endpoints(flow: FlowId, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
     let port = |base: u16| base.wrapping_add(usize::from(flow) as u16);
@@ -114,12 +119,12 @@ impl Host {
         if self.sockets.is_empty() {
             self.sockets.reserve_exact(1); // Most hosts have one, and of thousands of hosts each would have room for four.
         }
-        self.sockets.push_and_get_key(Application::new(id, flow, opening, role, rng, has_digest))
+        self.sockets.push_and_get_key(Socket::new(id, flow, opening, role, rng, has_digest))
     }
 
     /// Everything before this is left out of rates.
     pub fn on_warm(&mut self) {
-        self.sockets.iter_mut().for_each(Application::on_warm);
+        self.sockets.iter_mut().for_each(Socket::on_warm);
         self.workloads.iter_mut().for_each(Requests::on_warm);
     }
 
@@ -136,9 +141,7 @@ impl Host {
                 let (cwnd, srtt) = end.window();
                 socket.series.push(Sample { at, delivered, acked, cwnd, srtt, repairs });
             }
-            if delivered > socket.last_progress.1 {
-                socket.note_progress(at, delivered);
-            }
+            socket.application.note_progress(at, delivered);
         }
     }
 
@@ -157,7 +160,7 @@ impl Host {
 
     /// The socket that a packet is most likely for. Where there is only one, the list of ports need not be read.
     #[inline]
-    fn likely_socket(&self, packet: &Packet) -> Option<&Application> {
+    fn likely_socket(&self, packet: &Packet) -> Option<&Socket> {
         match &self.sockets.raw[..] {
             [only] => Some(only),
             _ => Some(&self.sockets[self.socket_at(packet.tcp()?.destination_port)?]),
@@ -191,10 +194,10 @@ impl Host {
         Some(self.ports[place].1)
     }
 
-    fn socket_of(&self, flow: FlowId, wants_sender: bool) -> Option<&Application> {
-        self.sockets
-            .iter()
-            .find(|socket| socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender)
+    fn socket_of(&self, flow: FlowId, wants_sender: bool) -> Option<&Socket> {
+        self.sockets.iter().find(|socket| {
+            socket.flow == flow && matches!(socket.application.role, Role::Sender { .. }) == wants_sender
+        })
     }
 
     /// Bytes of a flow that were acknowledged to its sender.
@@ -206,20 +209,20 @@ impl Host {
     pub fn receiver_outcome(&mut self, flow: FlowId, end: Instant, acknowledged: u64) -> FlowOutcome {
         let Some(socket) = self.socket_of(flow, false) else { return FlowOutcome::default() };
         let stats = socket.stats();
-        let stalled = match socket.completed_at {
+        let stalled = match socket.application.completed_at {
             Some(_) => Duration::ZERO,
-            None => end.saturating_since(socket.last_progress.0),
+            None => end.saturating_since(socket.application.last_progress.0),
         };
         FlowOutcome {
             name: socket.name.clone(),
             measured_bytes: stats.bytes_delivered - socket.before(|stats| stats.bytes_delivered),
             total_bytes: stats.bytes_delivered,
-            completed_at: socket.completed_at,
+            completed_at: socket.application.completed_at,
             acknowledged_missing: socket.connection().map_or(0, |connection| connection.missing_of(acknowledged)),
             control: socket.counts_since_warmup(),
-            delay: (socket.rounds.count() > 0).then(|| socket.rounds.percentiles()),
-            longest_stall: socket.longest_stall.max(stalled),
-            received_sha256: socket.digest.as_deref().map(Digest::finish),
+            delay: (socket.application.rounds.count() > 0).then(|| socket.application.rounds.percentiles()),
+            longest_stall: socket.application.longest_stall.max(stalled),
+            received_sha256: socket.application.digest.as_deref().map(Digest::finish),
             series: socket.series.clone(),
             ..FlowOutcome::default()
         }
@@ -238,16 +241,16 @@ impl Host {
             }
         }
         FlowOutcome {
-            established_at: socket.established_at,
+            established_at: socket.application.established_at,
             acked_bytes: stats.bytes_acknowledged,
             segments_sent: stats.segments_sent,
             retransmitted_segments: stats.retransmitted_segments - socket.before(|stats| stats.retransmitted_segments),
             rtos: stats.rtos - socket.before(|stats| stats.rtos),
             controller: socket.controller_since_warmup(),
-            rtt: socket.rounds.percentiles(),
+            rtt: socket.application.rounds.percentiles(),
             control: [socket.counts_since_warmup(), received.control].concat(),
             segment_bytes: socket.connection().map_or(0, Connection::mss),
-            sent_sha256: socket.sent_digest(),
+            sent_sha256: socket.application.sent_digest(flow),
             series,
             ..received
         }
@@ -276,25 +279,46 @@ impl Host {
         }
         let Some(answer) = probe::answer(&packet) else { return cx.discard(packet, DropReason::NO_SOCKET) };
         cx.consume(packet);
-        let answer = cx.create(answer, CreateReason::TRANSMIT);
-        cx.send(Port::LINK, answer);
+        send(cx, answer);
+    }
+
+    /// A packet for a socket that has no end yet; it may open one.
+    #[cold]
+    fn handle_first(&mut self, cx: &mut Context<'_>, index: SocketId, packet: Packet) {
+        let socket = &mut self.sockets[index];
+        socket.accept(cx.now(), &packet);
+        match &mut socket.end {
+            Some(FlowEnd::Tcp(connection)) => socket.application.on_segment(cx.now(), connection),
+            Some(FlowEnd::Other(other)) => socket.application.on_packet(cx.now(), &mut **other),
+            None => return cx.discard(packet, DropReason::NO_SOCKET),
+        }
+        cx.consume(packet);
+        self.drive(cx, index);
     }
 
     /// Sends what a socket has to send and keeps its timer armed.
     fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
-        let socket = &mut self.sockets[index];
-        let Some(end) = &mut socket.end else { return };
-        while let Some(packet) = end.poll_transmit(cx.now()) {
-            let packet = cx.create(packet, CreateReason::TRANSMIT);
-            cx.send(Port::LINK, packet);
-        }
-        let due = end.poll_timeout();
-        if let Some(due) = due
-            && socket.armed.is_none_or(|armed| due < armed)
-        {
-            socket.armed = Some(due);
-            self.timers.push(Reverse((due, index)));
-        }
+        let Socket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
+        end.transmit(cx.now(), |packet| send(cx, packet));
+        arm(&mut self.timers, armed, index, end.poll_timeout());
+    }
+}
+
+/// Sends a packet that was made here.
+#[inline]
+fn send(cx: &mut Context<'_>, packet: Packet) {
+    let packet = cx.create(packet, CreateReason::TRANSMIT);
+    cx.send(Port::LINK, packet);
+}
+
+/// Sees to it that among the timers is one for the socket at `index` no later than `due`.
+#[inline]
+fn arm(timers: &mut BinaryHeap<Deadline>, armed: &mut Option<Instant>, index: SocketId, due: Option<Instant>) {
+    if let Some(due) = due
+        && armed.is_none_or(|armed| due < armed)
+    {
+        *armed = Some(due);
+        timers.push(Reverse((due, index)));
     }
 }
 
@@ -306,34 +330,31 @@ impl Element for Host {
         }
         let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
         let now = cx.now();
-        let socket = &mut self.sockets[index];
-        match &mut socket.end {
-            Some(end) => end.handle_packet(now, &packet),
-            None => {
-                if matches!(socket.role, Role::Receiver { .. }) {
-                    socket.accept(now, &packet);
-                }
-                if socket.end.is_none() {
-                    cx.discard(packet, DropReason::NO_SOCKET);
-                    return;
-                }
+        let Socket { end, application, armed, .. } = &mut self.sockets[index];
+        let due = match end {
+            Some(FlowEnd::Tcp(connection)) => {
+                connection.handle_segment(now, &packet);
+                application.on_segment(now, connection);
+                connection.reuse(cx.consume_and_keep(packet));
+                connection.transmit(now, |packet| send(cx, packet));
+                connection.poll_timeout()
             }
-        }
-        socket.on_handled(now);
-        let spent = cx.consume_and_keep(packet);
-        if let Some(end) = &mut socket.end {
-            end.reuse(spent);
-        }
-        self.drive(cx, index);
+            Some(FlowEnd::Other(socket)) => {
+                socket.handle_packet(now, &packet);
+                application.on_packet(now, &mut **socket);
+                cx.consume(packet);
+                std::iter::from_fn(|| socket.poll_transmit(now)).for_each(|packet| send(cx, packet));
+                socket.poll_timeout()
+            }
+            None => return self.handle_first(cx, index, packet),
+        };
+        arm(&mut self.timers, armed, index, due);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
         for probe in &mut self.probes {
-            while let Some(packet) = probe.poll(now) {
-                let packet = cx.create(packet, CreateReason::TRANSMIT);
-                cx.send(Port::LINK, packet);
-            }
+            std::iter::from_fn(|| probe.poll(now)).for_each(|packet| send(cx, packet));
         }
         self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
         while let Some(Reverse((due, index))) = self.timers.peek().copied() {
@@ -347,7 +368,7 @@ impl Element for Host {
                 continue;
             }
             socket.armed = None;
-            match (&mut socket.end, socket.role) {
+            match (&mut socket.end, socket.application.role) {
                 (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
                 (Some(end), _) if end.poll_timeout().is_some_and(|due| due <= now) => end.handle_timeout(now),
                 _ => {}

@@ -5,10 +5,11 @@
 //! as many connections are open as the workload may have. A connection exists from its first packet until both ends have
 //! closed, so a run costs what is open at one time, not what it serves in all.
 
+use super::send;
 use crate::index::WorkloadId;
 use crate::outcome::{RequestOutcome, WorkloadOutcome};
 use crate::topology::{Arrival, Workload};
-use airtcp_core::{Context, CreateReason, DropReason, Instant, Packet, Port, Rng, SeqNum};
+use airtcp_core::{Context, DropReason, Instant, Packet, Rng, SeqNum};
 use airtcp_tcp::{Connection, Endpoint, Opening, Stream, reset_reply};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -226,10 +227,7 @@ impl Requests {
     /// Sends what a connection has to send and keeps its timer armed; forgets one that is over.
     fn drive(&mut self, cx: &mut Context<'_>, number: u32) {
         let Some(exchange) = self.open.get_mut(&number) else { return };
-        while let Some(packet) = exchange.connection.poll_transmit(cx.now()) {
-            let packet = cx.create(packet, CreateReason::TRANSMIT);
-            cx.send(Port::LINK, packet);
-        }
+        exchange.connection.transmit(cx.now(), |packet| send(cx, packet));
         if let Err(broken) = exchange.connection.stream_check() {
             self.broken.get_or_insert_with(|| format!("request {number} of workload {}: {broken}", self.spec.name));
         }
@@ -279,7 +277,6 @@ fn refuse(cx: &mut Context<'_>, packet: Packet) {
     let reply = reset_reply(&packet);
     cx.discard(packet, DropReason::NO_SOCKET);
     if let Some(reply) = reply {
-        let reply = cx.create(reply, CreateReason::TRANSMIT);
-        cx.send(Port::LINK, reply);
+        send(cx, reply);
     }
 }

@@ -1,7 +1,7 @@
 //! One TCP connection (RFC 9293): the state machine around a [`Sender`] and a [`Receiver`], and the
 //! interface a host drives.
 //!
-//! Call [`Connection::poll_transmit`] until it returns nothing after every
+//! Call [`Connection::poll_transmit`] until it returns nothing, or [`Connection::transmit`] once, after every
 //! [`Connection::handle_segment`], [`Connection::handle_timeout`], read, write, shutdown or close; then ask
 //! [`Connection::poll_timeout`] when to come back.
 
@@ -308,6 +308,7 @@ impl Connection {
     }
 
     /// True once data may flow.
+    #[inline]
     pub fn is_established(&self) -> bool {
         !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
     }

@@ -13,20 +13,39 @@ use bytes::Bytes;
 impl Connection {
     /// The next packet to send now; call again until there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        match self.state {
-            State::Closed => return self.poll_reset(now),
-            State::SynSent | State::SynReceived => {
-                if let Some(reply) = self.stray_reply.take() {
-                    self.stats.segments_sent += 1;
-                    return Some(reply);
-                }
-                return self.poll_syn(now);
-            }
-            _ => {}
+        if !self.is_established() {
+            return self.poll_unestablished(now);
         }
         if let Some(ack) = self.earlier_ack.take() {
             return Some(ack);
         }
+        self.poll_segment(now)
+    }
+
+    /// Hands everything that is to be sent now to `send`: all that [`Connection::poll_transmit`] would return.
+    #[inline]
+    pub fn transmit(&mut self, now: Instant, mut send: impl FnMut(Packet)) {
+        if !self.is_established() || self.earlier_ack.is_some() {
+            return core::iter::from_fn(|| self.poll_transmit(now)).for_each(send);
+        }
+        while let Some(packet) = self.poll_segment(now) {
+            send(packet);
+        }
+    }
+
+    /// The next packet before data may flow, or when it is over.
+    #[cold]
+    fn poll_unestablished(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(reply) = self.stray_reply.take() {
+            self.stats.segments_sent += 1;
+            return Some(reply);
+        }
+        if self.state == State::Closed { self.poll_reset(now) } else { self.poll_syn(now) }
+    }
+
+    /// The next segment of a connection in which data may flow.
+    #[inline(always)]
+    fn poll_segment(&mut self, now: Instant) -> Option<Packet> {
         // A selective report leaves on its own, so that it never makes a data segment too large and
         // a duplicate acknowledgment carries no data.
         if self.receiver.acks.owed == Owed::Now && self.receiver.has_report() {
@@ -83,10 +102,6 @@ impl Connection {
 
     #[cold]
     fn poll_reset(&mut self, now: Instant) -> Option<Packet> {
-        if let Some(reply) = self.stray_reply.take() {
-            self.stats.segments_sent += 1;
-            return Some(reply);
-        }
         if !core::mem::take(&mut self.reset_due) {
             return None;
         }

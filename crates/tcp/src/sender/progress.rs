@@ -123,6 +123,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::format;
     use std::string::String;
+    use std::vec::Vec;
 
     const CONTROLLERS: [&str; 6] = ["reno", "cubic", "dctcp", "westwood", "vegas", "bbr"];
     const RECOVERIES: [&str; 4] = ["newreno", "sack", "rack", "reno"];
@@ -145,6 +146,7 @@ mod tests {
     struct Pair {
         ends: [Connection; 2],
         ways: [VecDeque<(Instant, Packet)>; 2],
+        is_thorough: bool,
     }
 
     impl Pair {
@@ -166,13 +168,19 @@ mod tests {
             for end in [&mut client, &mut server] {
                 end.set_thorough(is_thorough);
             }
-            Pair { ends: [client, server], ways: Default::default() }
+            Pair { ends: [client, server], ways: Default::default(), is_thorough }
         }
 
         /// Everything that leaves by `now` gets on its way, where some is lost, marked, doubled or overtaken.
         fn send(&mut self, now: Instant, rng: &mut Rng) {
             for (end, way) in self.ends.iter_mut().zip(&mut self.ways) {
-                while let Some(mut packet) = end.poll_transmit(now) {
+                let mut packets = Vec::new();
+                if self.is_thorough {
+                    packets.extend(core::iter::from_fn(|| end.poll_transmit(now)));
+                } else {
+                    end.transmit(now, |packet| packets.push(packet));
+                }
+                for mut packet in packets {
                     let fate = rng.below(100);
                     if fate == 0 {
                         continue;

@@ -1,0 +1,126 @@
+//! One end of a flow at a host: an application and what carries its data.
+
+use super::application::{Application, Role};
+use crate::index::FlowId;
+use crate::outcome::Sample;
+use crate::topology::Flow;
+use airtcp_core::{Instant, Packet, Rng};
+use airtcp_schemes::socket::{FlowEnd, SocketSettings, SocketSite};
+use airtcp_tcp::{Connection, Opening, Stats};
+use std::sync::Arc;
+
+/// See the module.
+pub struct Socket {
+    pub flow: FlowId,
+    pub name: String,
+    pub settings: Arc<dyn SocketSettings>,
+    /// What its end is opened with, until then.
+    pub opening: Option<Box<Opening>>,
+    /// None before the flow begins; at the receiver of a TCP connection, none before the SYN.
+    pub end: Option<FlowEnd>,
+    pub application: Application,
+    pub rng: Rng,
+    /// The deadline that is in the host's timers.
+    pub armed: Option<Instant>,
+    /// What its end had counted at the end of the warm-up, if there was one.
+    pub at_warmup: Option<Box<Stats>>,
+    /// What the controller had counted then.
+    pub controller_at_warmup: Vec<u64>,
+    /// What its hidden connections had.
+    pub counts_at_warmup: Vec<u64>,
+    pub series: Vec<Sample>,
+}
+
+/// Counts without what they were before.
+fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str, u64)> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    counts.into_iter().zip(before).map(|((name, count), before)| (name, count.saturating_sub(before))).collect()
+}
+
+impl Socket {
+    /// The end of flow number `flow` that opens its connection with `opening`.
+    pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> Socket {
+        let settings = spec.socket.settings.clone();
+        let mut site = SocketSite { opening: &opening, flow: usize::from(flow) as u32, rng: &mut rng };
+        let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };
+        Socket {
+            flow,
+            name: spec.name.clone(),
+            opening: end.is_none().then(|| Box::new(opening)),
+            end,
+            settings,
+            application: Application::new(role, has_digest),
+            rng,
+            armed: None,
+            at_warmup: None,
+            controller_at_warmup: Vec::new(),
+            counts_at_warmup: Vec::new(),
+            series: Vec::new(),
+        }
+    }
+
+    /// What is counted is counted from now on.
+    pub fn on_warm(&mut self) {
+        self.at_warmup = self.end.as_ref().map(|end| Box::new(end.stats()));
+        self.controller_at_warmup = self.controller_counts().into_iter().map(|(_, count)| count).collect();
+        self.counts_at_warmup = self.counts().into_iter().map(|(_, count)| count).collect();
+        self.application.rounds.clear();
+    }
+
+    /// One of its counts at the end of the warm-up.
+    pub fn before(&self, count: impl Fn(&Stats) -> u64) -> u64 {
+        self.at_warmup.as_deref().map_or(0, count)
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.end.as_ref().map_or_else(Stats::default, |end| end.stats())
+    }
+
+    #[inline]
+    pub fn connection(&self) -> Option<&Connection> {
+        self.end.as_ref()?.connection()
+    }
+
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.end.as_ref().map_or_else(Vec::new, |end| end.counts());
+        counts.into_iter().map(|(event, count)| (event.label(), count)).collect()
+    }
+
+    pub fn counts_since_warmup(&self) -> Vec<(&'static str, u64)> {
+        since(self.counts(), &self.counts_at_warmup)
+    }
+
+    pub fn controller_counts(&self) -> Vec<(&'static str, u64)> {
+        let mut counts = Vec::new();
+        if let Some(connection) = self.connection() {
+            connection.controller_info(&mut |name, count| counts.push((name, count)));
+        }
+        counts
+    }
+
+    pub fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
+        since(self.controller_counts(), &self.controller_at_warmup)
+    }
+
+    pub fn connect(&mut self, now: Instant) {
+        let Some(opening) = self.opening.take() else { return };
+        let mut site = SocketSite { opening: &opening, flow: self.flow.number(), rng: &mut self.rng };
+        let end = self.end.insert(self.settings.connect(&mut site, now));
+        if let Some(connection) = end.connection_mut() {
+            self.application.write(connection);
+        }
+    }
+
+    /// At the receiver: the first packet may open the connection.
+    pub fn accept(&mut self, now: Instant, packet: &Packet) {
+        if matches!(self.application.role, Role::Receiver { .. })
+            && let Some(opening) = &self.opening
+        {
+            self.end = self.settings.accept(opening, packet, now);
+            self.application.last_progress = (now, 0);
+        }
+        if self.end.is_some() {
+            self.opening = None;
+        }
+    }
+}
