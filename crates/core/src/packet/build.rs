@@ -57,6 +57,10 @@ impl Template {
         Template { ip: IpHeader { traffic_class: segment.traffic_class, ..ip }, tcp: Some(segment.tcp) }
     }
 
+    fn has_timestamps(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.options.timestamps.is_some())
+    }
+
     /// Of segments that report these blocks besides.
     pub fn reporting(&self, blocks: SackBlocks) -> Template {
         let mut template = *self;
@@ -115,8 +119,7 @@ impl Packet {
         content: Content,
         len: u32,
     ) -> Packet {
-        let has_timestamps = template.tcp.is_some_and(|tcp| tcp.options.timestamps.is_some());
-        debug_assert_eq!(fields.timestamps.is_some(), has_timestamps, "the length is the template's");
+        debug_assert_eq!(fields.timestamps.is_some(), template.has_timestamps(), "the length is the template's");
         let mut packet = spare.unwrap_or_else(|| Packet::blank(template));
         let inner = &mut *packet.0;
         inner.ip = template.ip;

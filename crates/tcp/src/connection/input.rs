@@ -53,15 +53,17 @@ impl Connection {
         }
     }
 
-    /// True for the segment that nearly all are (Van Jacobson's header prediction): the next one of a connection in which data
-    /// flow, with an acknowledgment and nothing unusual. [`Connection::is_admitted`] is true for it and changes nothing: what
-    /// begins at the next offset lies in the window.
+    /// True for the segment that nearly all are (Van Jacobson's header prediction): one of a connection in which data flow that
+    /// begins in the window, with an acknowledgment and nothing unusual. [`Connection::is_admitted`] is true for it and changes
+    /// nothing.
     fn is_expected(&self, now: Instant, tcp: &TcpHeader, sequence: i64) -> bool {
         #[cfg(test)]
         if self.sender.is_thorough {
             return false;
         }
-        sequence == self.receiver.nxt as i64
+        let nxt = self.receiver.nxt;
+        sequence >= nxt as i64
+            && sequence <= self.receiver.window.edge().max(nxt) as i64
             && tcp.flags.without(TcpFlags::PSH) == TcpFlags::ACK
             && self.state != State::SynReceived
             && !self.is_old(now, tcp)

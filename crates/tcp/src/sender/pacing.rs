@@ -30,13 +30,20 @@ pub(super) struct Pacer {
 }
 
 impl Sender {
+    #[inline]
     fn is_paced(&self) -> bool {
-        self.sk.sk_pacing_status == Pacing::Needed && self.sk.sk_pacing_rate != u64::MAX
+        match self.sk.sk_pacing_status {
+            Pacing::None => false,
+            Pacing::Needed => self.sk.sk_pacing_rate != u64::MAX,
+        }
     }
 
     /// When the next segment may leave, if that is not now.
     pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
-        (self.is_paced() && self.pacer.burst == 0 && now < self.sk.tcp_wstamp).then_some(self.sk.tcp_wstamp)
+        if !self.is_paced() || self.pacer.burst > 0 || now >= self.sk.tcp_wstamp {
+            return None;
+        }
+        Some(self.sk.tcp_wstamp)
     }
 
     /// No more segments leave now; the rest of the burst is forgotten.

@@ -150,7 +150,7 @@ impl Sender {
         step.stats.retransmitted_segments += 1;
         step.stats.retransmitted_bytes += u64::from(sent.payload_len());
         self.sk.lsndtime = step.now;
-        Some(self.describe(&sent, true))
+        Some(self.describe(&sent))
     }
 
     /// There are new data for a probe, and the peer takes them.
@@ -210,14 +210,15 @@ impl Sender {
         if self.sk.tcp_packets_in_flight() == 0 {
             self.controller.cwnd_event(&mut self.sk, CaEvent::TxStart);
         }
-        let sent = self.record_new(len, fin, step);
+        let start = self.nxt;
+        self.record_new(len, fin, step);
         self.pace(len, step.now);
         if !is_probe {
             self.arm_for_new(step);
         }
         self.validate_window(false, step.now);
         step.timers.stop(Timer::Persist);
-        Some(self.describe(&sent, false))
+        Some(Transmission { start, len, fin, push: u64::from(len) == unsent, is_retransmission: false })
     }
 
     /// RFC 9293 section 3.8.6.2.1: a segment cut short by the window waits until it is worth sending.
@@ -228,7 +229,7 @@ impl Sender {
             && !self.peer_probe_due
     }
 
-    fn record_new(&mut self, len: u32, fin: bool, step: &Step) -> Sent {
+    fn record_new(&mut self, len: u32, fin: bool, step: &Step) {
         let app_limited = if self.sk.app_limited != 0 { mark::APP_LIMITED } else { 0 };
         let sent = Sent {
             start: self.nxt,
@@ -250,7 +251,6 @@ impl Sender {
         if self.sk.tcp_in_cwnd_reduction() {
             self.prr.out = self.prr.out.saturating_add(1);
         }
-        sent
     }
 
     /// Each new segment moves the probe, but not past the retransmission timeout.
@@ -261,14 +261,15 @@ impl Sender {
         }
     }
 
-    fn describe(&self, sent: &Sent, is_retransmission: bool) -> Transmission {
+    /// A segment that is sent again.
+    fn describe(&self, sent: &Sent) -> Transmission {
         let len = sent.payload_len();
         Transmission {
             start: sent.start,
             len,
             fin: sent.has(mark::FIN),
             push: sent.start + u64::from(len) == 1 + self.buffer.written,
-            is_retransmission,
+            is_retransmission: true,
         }
     }
 
