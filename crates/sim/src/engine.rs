@@ -165,7 +165,7 @@ impl Engine<'_> {
                     self.arrive(Hop::Air(air_hop), direction, node, after, packet);
                 }
                 Report::Dropped { .. } => {}
-                Report::Status { element, status } => self.work.push_back(Work::Status { element, status }),
+                Report::Status { element, status } => self.tell(element, status),
                 Report::Room { from } => self.network.set_ready(cell, from, &self.elements, self.now),
             }
             self.drain_work();
@@ -222,12 +222,15 @@ impl Engine<'_> {
             match work {
                 Work::Deliver(delivery) => self.deliver(delivery),
                 Work::ForwardControl { node, packet } => self.forward_control(node, packet),
-                Work::Status { element, status } => {
-                    let status = TxStatus { at: status.at + self.elements[element].clock, ..status };
-                    self.call(element, |body, cx| body.element().handle_tx_status(cx, status));
-                }
+                Work::Status { element, status } => self.tell(element, status),
             }
         }
+    }
+
+    /// Tells an element what became of a packet.
+    fn tell(&mut self, element: ElementId, status: TxStatus) {
+        let status = TxStatus { at: status.at + self.elements[element].clock, ..status };
+        self.call(element, |body, cx| body.element().handle_tx_status(cx, status));
     }
 
     #[inline]

@@ -1,11 +1,13 @@
 //! Who counts down, and how far each is from its turn.
 //!
 //! When much is sent, nearly all that contend wait for their turn and count the same idle slots. They are *in step*: what
-//! they count is added up once for all of them, and each has the sum at which its turn comes. So it costs little for each
-//! that there are many. The others are *apart*: who sent last, who came since, and who has nothing to send but slots left.
+//! they count is added up once for all of them, and each has the sum at which its turn comes (`turns`). So it costs nothing
+//! that there are many. The others are *apart*: who sent last, who came since, who has nothing to send but slots left, and
+//! who has more of them than the standard's longest backoff.
 
 use super::exchange::Timing;
 use super::interface::Interface;
+use super::turns::{SLOTS, Turns};
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant};
 use typed_index_collections::{TiSlice, TiVec};
@@ -23,18 +25,10 @@ struct Countdown {
     is_waiting: bool,
     /// It counts down: for a frame, or after one.
     is_member: bool,
-    /// Its place among those in step, whose `from` and `slots` are not kept here.
-    place: Option<u32>,
+    /// What those in step will have counted when its turn comes, if it is one of them: then `from` and `slots` are not kept here.
+    turn: Option<u64>,
     /// So many have begun to count down before.
     order: u64,
-}
-
-/// One of those that are in step.
-#[derive(Clone, Copy, Debug)]
-struct InStep {
-    /// What will have been counted when its turn comes.
-    until: u64,
-    index: InterfaceId,
 }
 
 /// See the module.
@@ -42,7 +36,8 @@ struct InStep {
 pub struct Contenders {
     slot: Duration,
     countdowns: TiVec<InterfaceId, Countdown>,
-    in_step: Vec<InStep>,
+    /// Of those in step; none comes before what they have counted.
+    turns: Turns,
     apart: Vec<InterfaceId>,
     /// AIFS of those in step.
     aifs: Duration,
@@ -63,15 +58,15 @@ impl Contenders {
             slots: 0,
             is_waiting: false,
             is_member: false,
-            place: None,
+            turn: None,
             order: 0,
         };
         let countdowns: TiVec<InterfaceId, Countdown> = aifs.map(idle).collect();
         Contenders {
             slot,
             aifs: countdowns.last().map_or(Duration::ZERO, |last| last.aifs),
+            turns: Turns::new(countdowns.len()),
             countdowns,
-            in_step: Vec::new(),
             apart: Vec::new(),
             from: Instant::MAX,
             counted: 0,
@@ -104,8 +99,8 @@ impl Contenders {
 
     /// From when an interface counts, and the slots that it has left.
     pub fn backoff(&self, index: InterfaceId) -> (Instant, u32) {
-        let Countdown { from, slots, place, .. } = self.countdowns[index];
-        place.map_or((from, slots), |place| (self.from, self.left(self.in_step[place as usize].until)))
+        let Countdown { from, slots, turn, .. } = self.countdowns[index];
+        turn.map_or((from, slots), |turn| (self.from, self.left(turn)))
     }
 
     /// When an interface sends if the medium stays idle until then.
@@ -149,14 +144,8 @@ impl Contenders {
     /// Finds those whose turn comes first, in the order in which they began to count down, and when it does.
     pub fn find_first(&self, first: &mut Vec<InterfaceId>) -> Instant {
         first.clear();
-        let (mut least, mut earliest, mut is_alone) = (u64::MAX, None, true);
-        for one in &self.in_step {
-            if one.until <= least {
-                is_alone = one.until < least;
-                (least, earliest) = (one.until, Some(one.index));
-            }
-        }
-        let of_step = earliest.map_or(Instant::MAX, |_| due(self.from, self.left(least), self.slot));
+        let turn = self.turns.first(self.counted);
+        let of_step = turn.map_or(Instant::MAX, |turn| due(self.from, self.left(turn), self.slot));
         let mut begin = of_step;
         for index in &self.apart {
             let Countdown { from, slots, is_waiting, .. } = self.countdowns[*index];
@@ -172,11 +161,8 @@ impl Contenders {
                 first.push(*index);
             }
         }
-        if begin == of_step {
-            match earliest.filter(|_| is_alone) {
-                Some(index) => first.push(index),
-                None => first.extend(self.in_step.iter().filter(|one| one.until == least).map(|one| one.index)),
-            }
+        if let Some(turn) = turn.filter(|_| begin == of_step) {
+            self.turns.at(turn).for_each(|index| first.push(index));
         }
         if first.len() > 1 {
             first.sort_unstable_by_key(|index| self.countdowns[*index].order);
@@ -195,8 +181,8 @@ impl Contenders {
         interfaces: &mut TiSlice<InterfaceId, Interface>,
     ) -> u64 {
         winners.iter().for_each(|winner| self.leave_step(*winner));
-        let mut contenders = self.in_step.len() as u64;
-        self.count_in_step(begin, winners.is_empty(), timing, interfaces);
+        self.count_in_step(begin, winners.is_empty(), timing);
+        let mut contenders = self.turns.len() as u64;
         self.from = again + self.aifs;
         let mut kept = 0;
         for place in 0..self.apart.len() {
@@ -208,9 +194,11 @@ impl Contenders {
                 countdown.count(begin, timing, &mut interfaces[index]);
             }
             countdown.from = again + countdown.aifs;
-            if countdown.is_waiting && countdown.aifs == self.aifs && !is_winner {
-                countdown.place = Some(self.in_step.len() as u32);
-                self.in_step.push(InStep { until: self.counted + u64::from(countdown.slots), index });
+            let may_be_in_step = countdown.is_waiting && countdown.aifs == self.aifs && countdown.slots < SLOTS;
+            if may_be_in_step && !is_winner {
+                let turn = self.counted + u64::from(countdown.slots);
+                countdown.turn = Some(turn);
+                self.turns.put(turn, index);
             } else if countdown.is_member {
                 self.apart[kept] = index;
                 kept += 1;
@@ -221,42 +209,34 @@ impl Contenders {
     }
 
     /// The same for those in step that do not send.
-    fn count_in_step(
-        &mut self,
-        begin: Instant,
-        is_beacon: bool,
-        timing: &Timing,
-        interfaces: &mut TiSlice<InterfaceId, Interface>,
-    ) {
+    fn count_in_step(&mut self, begin: Instant, is_beacon: bool, timing: &Timing) {
         let before = self.counted;
-        self.counted += timing.counted(self.from, begin);
+        let counted = before + timing.counted(self.from, begin);
         // Else nobody has counted more than it had left, and who had nothing left sends.
         if begin < self.from || is_beacon {
-            for one in &mut self.in_step {
-                let is_first = one.until <= before && !timing.is_edca();
-                // It would have been sent without a backoff, and somebody was faster.
-                let slots = if is_first { interfaces[one.index].draw_backoff() } else { 0 };
-                one.until = one.until.max(self.counted + u64::from(slots));
+            // Who would have been first counts alone: somebody was faster.
+            let is_late = |turn: &u64| *turn < counted || *turn == before;
+            while let Some(turn) = self.turns.first(before).filter(is_late) {
+                let late: Vec<InterfaceId> = self.turns.at(turn).collect();
+                late.into_iter().for_each(|index| self.leave_step(index));
             }
         }
+        self.counted = counted;
     }
 
     /// Has an interface be apart.
     fn leave_step(&mut self, index: InterfaceId) {
-        let Some(place) = self.countdowns[index].place.take() else { return };
-        let one = self.in_step.swap_remove(place as usize);
-        let (from, slots) = (self.from, self.left(one.until));
+        let Some(turn) = self.countdowns[index].turn.take() else { return };
+        self.turns.remove(turn, index);
+        let (from, slots) = (self.from, self.left(turn));
         let countdown = &mut self.countdowns[index];
         (countdown.from, countdown.slots) = (from, slots);
         self.apart.push(index);
-        if let Some(moved) = self.in_step.get(place as usize) {
-            self.countdowns[moved.index].place = Some(place);
-        }
     }
 
-    /// Slots that one of those in step has left.
-    fn left(&self, until: u64) -> u32 {
-        until.saturating_sub(self.counted) as u32
+    /// Slots that are left until a turn.
+    fn left(&self, turn: u64) -> u32 {
+        (turn - self.counted) as u32
     }
 }
 
@@ -379,7 +359,7 @@ mod tests {
             }
             idle_since = again;
         }
-        assert!(contenders.in_step.len() + contenders.apart.len() == known.members.len() && known.members.len() > 2);
+        assert!(contenders.turns.len() + contenders.apart.len() == known.members.len() && known.members.len() > 2);
     }
 
     #[test]

@@ -51,6 +51,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod transmission;
+mod turns;
 mod txop;
 
 pub use airtime::{Airtime, FrameKind, MediumUse, Usage};

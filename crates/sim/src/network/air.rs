@@ -40,7 +40,7 @@ impl Network<'_> {
         let is_at_access_point = from == InterfaceId::AP || nodes[InterfaceId::AP] == node;
         let ip = packet.ip();
         is_at_access_point
-            && [&ip.source, &ip.destination]
+            && [&ip.destination, &ip.source]
                 .into_iter()
                 .all(|address| address::node_of(address).is_some_and(|end| is_station[end]))
     }
