@@ -28,6 +28,8 @@ pub fn run() {
     Cell { stations: 60, eifs: true, ..cell.clone() }.run();
     Cell { stations: 12, wired: true, ..cell.clone() }.run();
     Cell { stations: 12, seconds: 10, wired: true, aggregated: true, ..cell.clone() }.run();
-    Cell { seconds: 20, wired: true, as_tcp: true, ..cell }.run();
+    for stations in [7, 60] {
+        Cell { stations, seconds: 100, wired: true, as_tcp: true, ..cell.clone() }.run();
+    }
     hold::train();
 }
