@@ -277,11 +277,6 @@ impl<'a> Context<'a> {
     pub fn new(now: Instant, rng: &'a mut Rng, ledger: &'a mut Ledger, io: &'a mut dyn Io) -> Self {
         Context { now, rng, ledger, io }
     }
-    /// Notes the packet that this call brings; worlds only.
-    #[inline]
-    pub fn receive(&mut self, port: Port) {
-        self.ledger.receive(port);
-    }
     /// The time of this call.
     pub fn now(&self) -> Instant {
         self.now

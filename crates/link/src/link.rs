@@ -167,7 +167,10 @@ impl Link {
         debug_assert_eq!(bytes, packet.wire_len());
         // One that is as long as the one before is not too long, and no limit counts while nothing waits.
         let end = match self.transmitter.accept_alike(now, bytes) {
-            Some(end) => end,
+            Some(end) => {
+                debug_assert!(bytes <= self.mtu, "one that is too long was accepted before");
+                end
+            }
             None if self.admits(now, bytes) => self.transmitter.accept(now, bytes).end,
             None => {
                 self.refuse(now, packet, bytes, drops);

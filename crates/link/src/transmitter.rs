@@ -27,7 +27,7 @@ struct Span {
 }
 
 impl Span {
-    /// Before the first packet: none is so long.
+    /// Before the first packet, and always where the rate is not constant: no packet is so long.
     const NONE: Span = Span { bytes: u32::MAX, whole: Duration::ZERO, rest: 0 };
 }
 
@@ -125,7 +125,8 @@ impl Transmitter {
     }
 
     /// Gives the turn to a packet that finds the transmitter idle and is as long as the one before, as most on a fast link;
-    /// says when the turn ends. None, and nothing has happened, if the packet is another: see [`Transmitter::accept`].
+    /// says when the turn ends. None, and nothing has happened, if it is busy, or the packet of another length: see
+    /// [`Transmitter::accept`].
     #[inline(always)]
     pub(crate) fn accept_alike(&mut self, now: Instant, bytes: u32) -> Option<Instant> {
         if self.free_at >= now || self.last.bytes != bytes {

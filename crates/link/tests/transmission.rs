@@ -1,7 +1,7 @@
 //! Rate, delay and queue.
 
 use crate::common::*;
-use airtcp_core::{Backlog, DropReason, Duration, Instant};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng};
 
 #[test]
 fn a_billion_bytes_leave_at_exactly_the_rate() {
@@ -158,4 +158,50 @@ fn time_close_to_its_end_does_not_wrap() {
     }
     assert_eq!(link.next_arrival(), None, "what never arrives is no event");
     assert_eq!(link.held().packets, 10);
+}
+
+/// The same packets through two equal links: one gives each back at once, the other keeps it until it arrives.
+fn compare_ways(entries: &[(&str, &str)], seed: u64) {
+    let [mut kept, mut through] = [(); 2].map(|()| link(entries));
+    assert!(through.is_express());
+    let (mut rng, mut now, mut arrived) = (Rng::derive(seed, "ways"), Instant::ZERO, Vec::new());
+    for n in 0..3000 {
+        let gap = match rng.below(8) {
+            0..=1 => 0,
+            2 => rng.below(3_000_000),
+            3 => 20_000_000,
+            _ => kept.busy_until().saturating_since(now).as_nanos() + rng.below(3),
+        };
+        now += Duration::from_nanos(gap);
+        let bytes = [1500, 1500, 1500, 40, 40, 1499, 1501, 9000, 40 + rng.below(1500) as u32][rng.below(9) as usize];
+        let mut dropped = None;
+        let passed = through.send_through(now, Instant::MAX, packet(n, bytes), bytes, &mut |lost, reason| {
+            assert!(number(&lost) == n && dropped.replace(reason).is_none());
+        });
+        assert_eq!(send(&mut kept, now, packet(n, bytes)), dropped, "{n}");
+        assert_eq!(passed.is_some(), dropped.is_none());
+        arrived.extend(passed.map(|(at, packet)| (at, number(&packet))));
+        assert_eq!(through.backlog(now), kept.backlog(now), "{n}");
+        assert_eq!((through.busy_until(), through.room(now)), (kept.busy_until(), kept.room(now)), "{n}");
+        if rng.below(20) == 0 {
+            assert_eq!(through.take_queue_peak(now), kept.take_queue_peak(now));
+        }
+    }
+    assert_eq!(arrived, drain(&mut kept));
+    assert_eq!(through.counters(), kept.counters());
+    assert_eq!(through.queue_bytes_max(), kept.queue_bytes_max());
+    assert!(through.counters().dropped.get(DropReason::TOO_BIG) > 100);
+    let is_infinite = !entries.iter().any(|(key, _)| *key == "rate");
+    assert_eq!(through.counters().dropped.get(DropReason::QUEUE_FULL) == 0, is_infinite);
+}
+
+#[test]
+fn a_packet_that_comes_straight_out_of_a_link_fares_as_one_that_waits_in_it() {
+    for queue in ["1packets", "3packets", "4000B"] {
+        let entries = [("queue", queue), ("delay", "3ms")];
+        compare_ways(&entries, 1);
+        for rate in ["9986684bit", "1Gbit", "12Mbit, 3Mbit from 500ms, 40Mbit from 2s"] {
+            (0..5).for_each(|seed| compare_ways(&[entries[0], entries[1], ("rate", rate)], seed));
+        }
+    }
 }

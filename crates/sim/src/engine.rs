@@ -100,7 +100,7 @@ impl Engine<'_> {
             Kind::Ready(index) => {
                 self.network.queue.cancel(self.network.sources.of(kind));
                 if let Some(port) = self.elements[index].refused.take() {
-                    self.call(index, |body, cx| body.element().handle_ready(cx, port));
+                    self.call(index, None, |body, cx| body.element().handle_ready(cx, port));
                 }
             }
             Kind::Sample => {
@@ -122,7 +122,7 @@ impl Engine<'_> {
             // Not armed again: the run goes on without it and fails its checks.
             return self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
         }
-        self.call(index, |body, cx| body.element().handle_timeout(cx));
+        self.call(index, None, |body, cx| body.element().handle_timeout(cx));
     }
 
     fn handle_arrival(&mut self, pipe: PipeId) {
@@ -165,7 +165,10 @@ impl Engine<'_> {
                     self.arrive(Hop::Air(air_hop), direction, node, after, packet);
                 }
                 Report::Dropped { .. } => {}
-                Report::Status { element, status } => self.tell(element, status),
+                Report::Status { element, status } => {
+                    debug_assert!(self.work.is_empty(), "what was there first would come later");
+                    self.tell_status(element, status);
+                }
                 Report::Room { from } => self.network.set_ready(cell, from, &self.elements, self.now),
             }
             self.drain_work();
@@ -222,15 +225,15 @@ impl Engine<'_> {
             match work {
                 Work::Deliver(delivery) => self.deliver(delivery),
                 Work::ForwardControl { node, packet } => self.forward_control(node, packet),
-                Work::Status { element, status } => self.tell(element, status),
+                Work::Status { element, status } => self.tell_status(element, status),
             }
         }
     }
 
     /// Tells an element what became of a packet.
-    fn tell(&mut self, element: ElementId, status: TxStatus) {
+    fn tell_status(&mut self, element: ElementId, status: TxStatus) {
         let status = TxStatus { at: status.at + self.elements[element].clock, ..status };
-        self.call(element, |body, cx| body.element().handle_tx_status(cx, status));
+        self.call(element, None, |body, cx| body.element().handle_tx_status(cx, status));
     }
 
     #[inline]
@@ -250,7 +253,7 @@ impl Engine<'_> {
             } else if let Some((element, message)) = read_control(&packet)
                 && self.elements.get(element).is_some()
             {
-                self.call(element, |body, cx| body.element().handle_control(cx, Peer::OTHER_END, &message));
+                self.call(element, None, |body, cx| body.element().handle_control(cx, Peer::OTHER_END, &message));
             }
         } else if let Some(to) = destination
             && let Some(hop) = self.network.routes.towards(node, to)
@@ -261,14 +264,15 @@ impl Engine<'_> {
 
     fn deliver(&mut self, delivery: Delivery) {
         let Delivery { element, port, packet } = delivery;
-        self.call(element, |body, cx| {
-            cx.receive(port);
-            body.handle_packet(cx, port, packet);
-        });
+        self.call(element, Some(port), |body, cx| body.handle_packet(cx, port, packet));
     }
 
-    fn call(&mut self, index: ElementId, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
+    /// Calls an element, with a packet that comes in through `arrival` if there is one.
+    fn call(&mut self, index: ElementId, arrival: Option<Port>, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
         let slot = &mut self.elements[index];
+        if let Some(port) = arrival {
+            slot.ledger.receive(port);
+        }
         let mut io = ElementIo {
             now: self.now,
             place: &slot.place,

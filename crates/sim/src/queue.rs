@@ -190,7 +190,7 @@ pub struct EventQueue {
     others: Tournament,
     /// Those that have fewest.
     calm: Tournament,
-    /// The first of these two.
+    /// The first of `others` and `calm`.
     rest: Key,
     /// Of each source, among those that are due at the same time.
     places: Vec<Place>,
@@ -298,6 +298,16 @@ mod tests {
             Some(source)
         };
         std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn the_later_of_two_causes_is_the_greater() {
+        let mut rng = Rng::derive(1, "since");
+        let mut time = || nanos(if rng.below(4) == 0 { u64::MAX - rng.below(3) } else { rng.below(4) });
+        for _ in 0..2000 {
+            let [one, other] = [0; 2].map(|_| Since { at: time(), cause: time() });
+            assert_eq!(one.later(other), one.max(other));
+        }
     }
 
     #[test]

@@ -2,12 +2,17 @@
 
 use crate::harness::*;
 
-use airtcp_core::{ByteSize, Duration, Instant, Packet, Segment, SeqNum, TcpFlags};
+use airtcp_core::{ByteSize, Duration, Instant, Packet, Segment, SeqNum, TcpFlags, TcpHeader};
 use airtcp_tcp::{Chunk, CloseReason, Config, Connection, Opening, State, Stream, reset_reply};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 fn edited(packet: &Packet, edit: impl FnOnce(&mut Segment)) -> Packet {
+    with_data(packet, &[], edit)
+}
+
+/// The same, with these bytes.
+fn with_data(packet: &Packet, data: &'static [u8], edit: impl FnOnce(&mut Segment)) -> Packet {
     let mut segment = Segment {
         source: packet.ip().source,
         destination: packet.ip().destination,
@@ -15,7 +20,7 @@ fn edited(packet: &Packet, edit: impl FnOnce(&mut Segment)) -> Packet {
         tcp: *packet.tcp().unwrap(),
     };
     edit(&mut segment);
-    Packet::tcp_bytes(&segment, bytes::Bytes::new())
+    Packet::tcp_bytes(&segment, bytes::Bytes::from_static(data))
 }
 
 #[test]
@@ -214,6 +219,49 @@ fn a_segment_with_an_old_timestamp_is_refused() {
     assert_eq!(net.b().stats().bytes_delivered, 1000);
     net.b().handle_segment(now, &fresh);
     assert_eq!(net.b().stats().bytes_delivered, 1100);
+}
+
+#[test]
+fn nothing_of_a_segment_beyond_the_window_is_taken() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.establish();
+    net.a.write_virtual(1000);
+    net.run_for(ms(100));
+    net.b().write_virtual(100);
+    net.a.write_virtual(100);
+    let now = net.now;
+    let (of_a, of_b) = (net.a.poll_transmit(now).unwrap(), net.b().poll_transmit(now).unwrap());
+    let answer = *of_b.tcp().unwrap();
+    let edge = answer.acknowledgment.0.wrapping_add(u32::from(answer.window) << net.b().window_shift());
+    // It acknowledges everything, closes the window and is newer.
+    let beyond = |by: u32| {
+        with_data(&of_a, &[1; 10], |segment| {
+            segment.tcp.sequence = SeqNum(edge.wrapping_add(by));
+            segment.tcp.acknowledgment += of_b.sequence_len();
+            segment.tcp.flags = TcpFlags::ACK;
+            segment.tcp.window = 0;
+            segment.tcp.options.timestamps.as_mut().unwrap().value += 1;
+        })
+    };
+    let b = net.b();
+    b.handle_segment(now, &beyond(1));
+    assert_eq!((b.stats().rejected_segments, b.unacknowledged()), (1, 100));
+    let reply = b.poll_transmit(now).unwrap();
+    assert_eq!(reply.payload_len(), 0);
+    let echo = |tcp: &TcpHeader| tcp.options.timestamps.unwrap().echo;
+    assert_eq!(
+        (reply.tcp().unwrap().acknowledgment, echo(reply.tcp().unwrap())),
+        (answer.acknowledgment, echo(&answer))
+    );
+    assert!(b.poll_transmit(now).is_none());
+    // The window is as open as it was.
+    b.write_virtual(5000);
+    assert!(b.poll_transmit(now).unwrap().payload_len() > 0);
+    let written = b.unacknowledged();
+    // At the edge the data is not taken, but what is acknowledged is.
+    b.handle_segment(now, &beyond(0));
+    assert_eq!((b.stats().rejected_segments, b.unacknowledged()), (1, written - 100));
+    assert_eq!(b.stats().bytes_delivered, 1000);
 }
 
 #[test]

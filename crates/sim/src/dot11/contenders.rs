@@ -1,8 +1,8 @@
 //! Who counts down, and how far each is from its turn.
 //!
 //! When much is sent, nearly all that contend wait for their turn and count the same idle slots. They are *in step*: what
-//! they count is added up once for all of them, and each has the sum at which its turn comes (`turns`). So it costs nothing
-//! that there are many. The others are *apart*: who sent last, who came since, who has nothing to send but slots left, and
+//! they count is added up once for all of them, and each has the sum at which its turn comes (`turns`). So only those whose
+//! turn it is are looked at. The others are *apart*: who sent last, who came since, who has nothing to send but slots left, and
 //! who has more of them than the standard's longest backoff.
 
 use super::exchange::Timing;
@@ -198,7 +198,7 @@ impl Contenders {
             if may_be_in_step && !is_winner {
                 let turn = self.counted + u64::from(countdown.slots);
                 countdown.turn = Some(turn);
-                self.turns.put(turn, index);
+                self.turns.put(turn, self.counted, index);
             } else if countdown.is_member {
                 self.apart[kept] = index;
                 kept += 1;
@@ -212,7 +212,8 @@ impl Contenders {
     fn count_in_step(&mut self, begin: Instant, is_beacon: bool, timing: &Timing) {
         let before = self.counted;
         let counted = before + timing.counted(self.from, begin);
-        // Else nobody has counted more than it had left, and who had nothing left sends.
+        // Else nobody has counted more than it had left, and who had nothing left sends; nor may a turn lie before what is
+        // counted (`left`).
         if begin < self.from || is_beacon {
             // Who would have been first counts alone: somebody was faster.
             let is_late = |turn: &u64| *turn < counted || *turn == before;
@@ -309,8 +310,16 @@ mod tests {
         }
     }
 
-    /// A cell of which each contender counts for itself beside one where most are in step, over and over.
-    fn compare(phy: &str, seed: u64) {
+    /// Who is apart because it has more slots left than those in step may have.
+    fn with_many_slots(contenders: &Contenders) -> Vec<InterfaceId> {
+        let countdowns = contenders.countdowns.iter_enumerated();
+        let has_many = |countdown: &Countdown| countdown.turn.is_none() && countdown.slots >= SLOTS;
+        countdowns.filter(|(_, countdown)| has_many(countdown)).map(|(index, _)| index).collect()
+    }
+
+    /// A cell of which each contender counts for itself beside one where most are in step, over and over. Returns how often
+    /// one that had many slots came into step.
+    fn compare(phy: &str, seed: u64) -> usize {
         let settings = settings(&[("phy", phy)]);
         let (timing, mut rng) = (Timing::new(&settings), Rng::derive(seed, "contenders"));
         let interfaces = || Bss::new(&settings, INTERFACES - 1, seed, "cell").interfaces;
@@ -320,11 +329,12 @@ mod tests {
         let mut contenders = Contenders::new(timing.slot, (0..INTERFACES).map(aifs));
         let countdowns = contenders.countdowns.clone();
         let mut known = OneByOne { slot: timing.slot, countdowns, members: Vec::new() };
-        let (mut first, mut idle_since) = (Vec::new(), Instant::ZERO);
+        let (mut first, mut idle_since, mut from_many) = (Vec::new(), Instant::ZERO, 0);
         for _ in 0..2000 {
             let index = InterfaceId::from(rng.below(INTERFACES as u64) as usize);
             if !known.countdowns[index].is_waiting {
-                let (slots, late) = (rng.below(16) as u32, Duration::from_micros(rng.below(50)));
+                let slots = if rng.below(32) == 0 { 1000 + rng.below(3000) } else { rng.below(16) } as u32;
+                let late = Duration::from_micros(rng.below(50));
                 let from = if rng.below(4) == 0 { Instant::MAX } else { idle_since + contenders.aifs(index) + late };
                 contenders.set_waiting(index, true);
                 contenders.set_backoff(index, slots, from);
@@ -346,7 +356,9 @@ mod tests {
             };
             let again = begin + Duration::from_micros(700 + rng.below(300));
             let times = [begin, again];
+            let many = with_many_slots(&contenders);
             let count = contenders.freeze(times, winners, &timing, &mut ours);
+            from_many += many.iter().filter(|index| contenders.countdowns[**index].turn.is_some()).count();
             assert_eq!(count, known.freeze(times, winners, &timing, &mut theirs));
             for winner in winners {
                 let (is_waiting, late) = (rng.below(3) > 0, Duration::from_micros(100 * rng.below(2)));
@@ -360,10 +372,12 @@ mod tests {
             idle_since = again;
         }
         assert!(contenders.turns.len() + contenders.apart.len() == known.members.len() && known.members.len() > 2);
+        from_many
     }
 
     #[test]
     fn those_in_step_count_as_if_each_did_for_itself() {
-        (0..20).for_each(|seed| ["b-long", "n"].into_iter().for_each(|phy| compare(phy, seed)));
+        let from_many: usize = (0..20).map(|seed| compare("b-long", seed) + compare("n", seed)).sum();
+        assert!(from_many >= 20, "{from_many}");
     }
 }

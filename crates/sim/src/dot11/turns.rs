@@ -1,7 +1,8 @@
 //! Turns of contenders that count the same slots: whose comes first.
 //!
 //! A wheel with a place for each slot of the standard's longest backoff. Those whose turns come with the same slot are a list, and a
-//! bit of each place tells whether there is one. So it takes as long for many as for few.
+//! bit of each place tells whether there is one. So the first is found as fast among many as among few, and of the others only
+//! those of the same slot are looked at.
 
 use crate::index::InterfaceId;
 use std::iter;
@@ -37,10 +38,12 @@ impl Turns {
         self.len
     }
 
-    /// The turn of an interface comes with `slot`.
-    pub fn put(&mut self, slot: u64, index: InterfaceId) {
+    /// The turn of an interface that has none comes with `slot`, less than [`SLOTS`] after `from`; none comes before `from`.
+    pub fn put(&mut self, slot: u64, from: u64, index: InterfaceId) {
+        debug_assert!((from..from + u64::from(SLOTS)).contains(&slot), "its place is that of another slot");
         let (place, word, bit) = place(slot);
         let is_taken = self.taken[word] & bit != 0;
+        debug_assert!(!is_taken || self.at(slot).all(|other| other != index), "it has its turn already");
         self.before[index] = if is_taken { self.last[place] } else { index };
         self.last[place] = index;
         self.taken[word] |= bit;
@@ -49,6 +52,7 @@ impl Turns {
 
     /// An interface gives up its turn, which comes with `slot`.
     pub fn remove(&mut self, slot: u64, index: InterfaceId) {
+        debug_assert!(self.at(slot).any(|other| other == index), "its turn is another");
         let (place, word, bit) = place(slot);
         let (last, before) = (self.last[place], self.before[index]);
         if last != index {
@@ -80,7 +84,8 @@ impl Turns {
 
     /// Those whose turns come with a slot that somebody's does.
     pub fn at(&self, slot: u64) -> impl Iterator<Item = InterfaceId> {
-        let (place, ..) = place(slot);
+        let (place, word, bit) = place(slot);
+        debug_assert!(self.taken[word] & bit != 0, "it is nobody's turn");
         iter::successors(Some(self.last[place]), |index| Some(self.before[*index]).filter(|before| before != index))
     }
 }
@@ -110,7 +115,7 @@ mod tests {
                     // Often few places, sometimes the farthest.
                     let most = if rng.below(3) == 0 { u64::from(SLOTS) } else { 16 };
                     let slot = now + rng.below(most);
-                    turns.put(slot, index);
+                    turns.put(slot, now, index);
                     known.insert(index, slot);
                 }
             }

@@ -18,7 +18,7 @@ use application::Role;
 use probe::Probe;
 pub use probe::ProbeSpec;
 pub use requests::{Requests, Side};
-use socket::Socket;
+use socket::FlowSocket;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ const BELOW_WRAP_MS: u32 = 3_000;
 /// The flows that end on one node.
 #[derive(Default)]
 pub struct Host {
-    sockets: TiVec<SocketId, Socket>,
+    sockets: TiVec<SocketId, FlowSocket>,
     /// Local port and socket, by port.
     ports: Vec<(u16, SocketId)>,
     /// Sockets that may have hidden connections, whose ports are not in the list.
@@ -119,12 +119,12 @@ impl Host {
         if self.sockets.is_empty() {
             self.sockets.reserve_exact(1); // Most hosts have one, and of thousands of hosts each would have room for four.
         }
-        self.sockets.push_and_get_key(Socket::new(id, flow, opening, role, rng, has_digest))
+        self.sockets.push_and_get_key(FlowSocket::new(id, flow, opening, role, rng, has_digest))
     }
 
     /// Everything before this is left out of rates.
     pub fn on_warm(&mut self) {
-        self.sockets.iter_mut().for_each(Socket::on_warm);
+        self.sockets.iter_mut().for_each(FlowSocket::on_warm);
         self.workloads.iter_mut().for_each(Requests::on_warm);
     }
 
@@ -160,7 +160,7 @@ impl Host {
 
     /// The socket that a packet is most likely for. Where there is only one, the list of ports need not be read.
     #[inline]
-    fn likely_socket(&self, packet: &Packet) -> Option<&Socket> {
+    fn likely_socket(&self, packet: &Packet) -> Option<&FlowSocket> {
         match &self.sockets.raw[..] {
             [only] => Some(only),
             _ => Some(&self.sockets[self.socket_at(packet.tcp()?.destination_port)?]),
@@ -194,7 +194,7 @@ impl Host {
         Some(self.ports[place].1)
     }
 
-    fn socket_of(&self, flow: FlowId, wants_sender: bool) -> Option<&Socket> {
+    fn socket_of(&self, flow: FlowId, wants_sender: bool) -> Option<&FlowSocket> {
         self.sockets.iter().find(|socket| {
             socket.flow == flow && matches!(socket.application.role, Role::Sender { .. }) == wants_sender
         })
@@ -298,7 +298,7 @@ impl Host {
 
     /// Sends what a socket has to send and keeps its timer armed.
     fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
-        let Socket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
+        let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
         end.transmit(cx.now(), |packet| send(cx, packet));
         arm(&mut self.timers, armed, index, end.poll_timeout());
     }
@@ -330,7 +330,7 @@ impl Element for Host {
         }
         let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
         let now = cx.now();
-        let Socket { end, application, armed, .. } = &mut self.sockets[index];
+        let FlowSocket { end, application, armed, .. } = &mut self.sockets[index];
         let due = match end {
             Some(FlowEnd::Tcp(connection)) => {
                 connection.handle_segment(now, &packet);

@@ -10,24 +10,24 @@ use airtcp_tcp::{Connection, Opening, Stats};
 use std::sync::Arc;
 
 /// See the module.
-pub struct Socket {
+pub struct FlowSocket {
     pub flow: FlowId,
     pub name: String,
-    pub settings: Arc<dyn SocketSettings>,
+    settings: Arc<dyn SocketSettings>,
     /// What its end is opened with, until then.
-    pub opening: Option<Box<Opening>>,
+    opening: Option<Box<Opening>>,
     /// None before the flow begins; at the receiver of a TCP connection, none before the SYN.
     pub end: Option<FlowEnd>,
     pub application: Application,
-    pub rng: Rng,
+    rng: Rng,
     /// The deadline that is in the host's timers.
     pub armed: Option<Instant>,
     /// What its end had counted at the end of the warm-up, if there was one.
-    pub at_warmup: Option<Box<Stats>>,
+    at_warmup: Option<Box<Stats>>,
     /// What the controller had counted then.
-    pub controller_at_warmup: Vec<u64>,
+    controller_at_warmup: Vec<u64>,
     /// What its hidden connections had.
-    pub counts_at_warmup: Vec<u64>,
+    counts_at_warmup: Vec<u64>,
     pub series: Vec<Sample>,
 }
 
@@ -37,13 +37,13 @@ fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str,
     counts.into_iter().zip(before).map(|((name, count), before)| (name, count.saturating_sub(before))).collect()
 }
 
-impl Socket {
+impl FlowSocket {
     /// The end of flow number `flow` that opens its connection with `opening`.
-    pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> Socket {
+    pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> FlowSocket {
         let settings = spec.socket.settings.clone();
         let mut site = SocketSite { opening: &opening, flow: usize::from(flow) as u32, rng: &mut rng };
         let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };
-        Socket {
+        FlowSocket {
             flow,
             name: spec.name.clone(),
             opening: end.is_none().then(|| Box::new(opening)),

@@ -201,7 +201,7 @@ impl Network<'_> {
         self.pass(now, pipe, to, packet);
     }
 
-    /// The same, as part of the loop that it stands in.
+    /// [`Network::send_by_wire`], compiled into its caller: [`Network::enter`] calls it for packet after packet.
     #[inline(always)]
     fn pass(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
         let traced = Traced::of(&packet);
