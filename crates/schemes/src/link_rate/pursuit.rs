@@ -28,10 +28,13 @@ use super::{arrivals, part, share};
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
-/// The wait that is aimed at for a rate that varies, at most: half of what a call bears beside a link's own delay.
-const MOST_FOR_VARIATION: Duration = Duration::from_millis(10);
+/// The wait that is aimed at for a rate that varies, at most: half of what a call bears beside a link's own delay, or the time of so many packets,
+/// if that is longer. Packets swept: docs/field.md, "What is aimed at on slow links".
+const MOST_FOR_VARIATION: (Duration, u64) = (Duration::from_millis(10), 4);
 /// What waits above the target leaves within about this time: a hop's round trip, after which it is known whether it did.
 const DRAINING: Duration = Duration::from_millis(40);
+/// And faster by so many times the part by which the rate changes anyway. Swept: docs/field.md, "What is aimed at on slow links".
+const SWINGS: u64 = 2;
 /// The pace is never below this part of the rate, in millionths: without packets there are no reports.
 const LEAST_PACE: u64 = 100_000;
 /// With nothing waiting, the pace is so many millionths of the rate above it at first, and at most.
@@ -594,7 +597,8 @@ impl RateLaw {
         let packet = rate.serialisation(PACKET, &mut 0);
         let shortest = self.carried.highest().serialisation(PACKET, &mut 0);
         let packets = (packet * 2).saturating_sub(shortest.min(packet));
-        least.max(packets).max(for_variation.min(MOST_FOR_VARIATION))
+        let most = MOST_FOR_VARIATION.0.max(packet * MOST_FOR_VARIATION.1);
+        least.max(packets).max(for_variation.min(most))
     }
 
     /// How long the next report is overdue.
@@ -683,7 +687,9 @@ impl RateLaw {
 
     fn pace_at(&self, rate: u64, wait: Duration, target: Duration) -> u64 {
         if wait > target {
-            let excess = share(wait.saturating_sub(target), DRAINING).min(1_000_000 - LEAST_PACE);
+            let excess = share(wait.saturating_sub(target), DRAINING);
+            let swings = part(excess, self.carried.variation() * SWINGS);
+            let excess = excess.saturating_add(swings).min(1_000_000 - LEAST_PACE);
             return rate - part(rate, excess);
         }
         let (first, most) = GAIN;
