@@ -45,9 +45,9 @@ fn repairs_about_as_often_as_the_link_loses() {
 fn hiding_acknowledgments_repairs_most_but_hiding_the_gap_more() {
     let share = |network: common::Demo, loss| {
         let network = network.with_bulk("cubic");
-        median((1..=5).map(|seed| of_ceiling(&network.run(seed), loss)).collect())
+        median((1..=15).map(|seed| of_ceiling(&network.run(seed), loss)).collect())
     };
-    // At 10 % both are at the ceiling.
+    // At 10 % both are at the ceiling. Of 5 seeds at 20 % chance decides: single runs of suppression have 0.73 to 0.97.
     for (text, loss, more) in [("10%", 0.10, -0.01), ("20%", 0.20, 0.02)] {
         let lossy = || demo(&[("loss", text)]);
         let (plain, modern) = (share(lossy(), loss), share(lossy().with_gsnoop(), loss));
