@@ -31,6 +31,8 @@ pub(super) const HOPELESS: (Duration, Duration) = (Duration::from_millis(100), D
 const APART: Duration = Duration::from_secs(1);
 /// A way gets longer no more often than that: satellites are handed over each 15 s. Argued, not swept.
 const LONGER: Duration = Duration::from_secs(5);
+/// But what is found so soon after it is the same: a radio's fade is taken for a longer way twice within 60 ms. Swept a little.
+const SAME: Duration = Duration::from_millis(200);
 /// It takes so long until the queue is tried again, at first and, twice as long each time that it stays, at most. Each try costs
 /// a third of the share for some round trips: a few per cent of 4 s, and of 32 s nothing. Argued, not swept.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(32));
@@ -123,6 +125,7 @@ impl Others {
     /// ago it was no longer way, and somebody else fills the link.
     pub fn on_longer_way(&mut self, now: Instant, before: Rate) -> Finding {
         match self.longer.filter(|(at, _)| now.saturating_since(*at) < LONGER) {
+            Some((at, _)) if now.saturating_since(at) < SAME => Finding::Ours,
             Some((_, before)) => self.fill(now, before),
             None => {
                 self.longer = Some((now, before));
@@ -233,6 +236,7 @@ mod tests {
         let (mut others, rate) = (Others::default(), Rate::from_bps(5_000_000));
         let mut longer = |ms: u64| others.on_longer_way(Instant::from_nanos(ms * MS), rate);
         assert_eq!([longer(0), longer(15_000)], [Finding::Ours; 2], "as each handover of a satellite");
+        assert_eq!(longer(15_060), Finding::Ours, "the same");
         assert_eq!(longer(17_000), Finding::Filled(rate));
     }
 }
