@@ -31,7 +31,8 @@ pub(super) const HOPELESS: (Duration, Duration) = (Duration::from_millis(100), D
 const APART: Duration = Duration::from_secs(1);
 /// A way gets longer no more often than that: satellites are handed over each 15 s. Argued, not swept.
 const LONGER: Duration = Duration::from_secs(5);
-/// But what is found so soon after it is the same: a radio's fade is taken for a longer way twice within 60 ms. Swept a little.
+/// A longer way that is found again so soon is the same one: a radio's fade is found twice within 60 ms. Swept: docs/field.md, "Somebody else on
+/// the same hop".
 const SAME: Duration = Duration::from_millis(200);
 /// It takes so long until the queue is tried again, at first and, twice as long each time that it stays, at most. Each try costs
 /// a third of the share for some round trips: a few per cent of 4 s, and of 32 s nothing. Argued, not swept.

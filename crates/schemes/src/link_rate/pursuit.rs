@@ -33,7 +33,7 @@ use airtcp_core::{Duration, Instant, Rate};
 const MOST_FOR_VARIATION: (Duration, u64) = (Duration::from_millis(10), 4);
 /// What waits above the target leaves within about this time: a hop's round trip, after which it is known whether it did.
 const DRAINING: Duration = Duration::from_millis(40);
-/// And faster by so many times the part by which the rate changes anyway. Swept: docs/field.md, "What is aimed at on slow links".
+/// It leaves faster than that by so many times the part by which the rate changes anyway. Swept: docs/field.md, "What is aimed at on slow links".
 const SWINGS: u64 = 2;
 /// The pace is never below this part of the rate, in millionths: without packets there are no reports.
 const LEAST_PACE: u64 = 100_000;

@@ -41,7 +41,7 @@ impl FlowSocket {
     /// The end of flow number `flow` that opens its connection with `opening`.
     pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> FlowSocket {
         let settings = spec.socket.settings.clone();
-        let mut site = SocketSite { opening: &opening, flow: usize::from(flow) as u32, rng: &mut rng };
+        let mut site = SocketSite { opening: &opening, flow: flow.number(), rng: &mut rng };
         let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };
         FlowSocket {
             flow,
