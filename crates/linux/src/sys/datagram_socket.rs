@@ -120,10 +120,18 @@ mod tests {
         assert_eq!(received + socket.dropped().unwrap(), 2000);
     }
 
+    /// A program that another test starts at this very moment has the descriptor, too, until it runs.
+    fn wait_until_nobody_receives(path: &Path) {
+        let asker = UnixDatagram::unbound().unwrap();
+        let is_taken = |_: &u32| asker.connect(path).is_ok();
+        (0..1000).take_while(is_taken).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(10)));
+    }
+
     #[test]
     fn a_socket_that_a_killed_process_left_is_replaced_and_nothing_else_is() {
         let path = std::env::temp_dir().join(format!("airtcp-left-{}", std::process::id()));
         drop(UnixDatagram::bind(&path).unwrap());
+        wait_until_nobody_receives(&path);
         drop(DatagramSocket::unix(&path).unwrap());
         std::fs::write(&path, "a file").unwrap();
         assert!(DatagramSocket::unix(&path).is_err());

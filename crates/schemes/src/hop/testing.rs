@@ -177,6 +177,19 @@ pub fn ack() -> Packet {
     Packet::tcp_bytes(&segment(1, TcpFlags::ACK, TcpOptions::default()), bytes::Bytes::new())
 }
 
+/// What the receiver of the packets before the n-th one (`data`), and those behind it up to the `end`-th, says to their sender.
+pub fn ack_of(n: u32, end: u32) -> Packet {
+    let mut options = TcpOptions::default();
+    if n + 1 < end {
+        options.sack.push(SeqNum((n + 1) * 1000 + 1), SeqNum(end * 1000 + 1));
+    }
+    let mut segment = segment(1, TcpFlags::ACK, options);
+    segment.tcp.acknowledgment = SeqNum(n * 1000 + 1);
+    (segment.source, segment.destination) = (segment.destination, segment.source);
+    (segment.tcp.source_port, segment.tcp.destination_port) = (segment.tcp.destination_port, segment.tcp.source_port);
+    Packet::tcp_bytes(&segment, bytes::Bytes::new())
+}
+
 /// A datagram of `len` bytes that is not TCP.
 pub fn opaque(len: usize) -> Packet {
     let payload: Vec<u8> = (0..len - 20).map(|at| (at * 7) as u8).collect();

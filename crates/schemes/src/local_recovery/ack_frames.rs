@@ -11,7 +11,7 @@ use alloc::vec;
 /// A round of a short hop takes so long: what lies beyond the hop takes its time, too.
 const LEAST_ROUND: Duration = Duration::from_millis(50);
 /// Flows that are told apart. Of two that share a place one with few acknowledgments may go without frames, which costs little.
-const PLACES: usize = 1024;
+const PLACES: usize = 512;
 /// Memory of the table.
 pub(super) const MEMORY: u64 = (PLACES * size_of::<Round>()) as u64;
 

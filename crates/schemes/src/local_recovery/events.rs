@@ -7,6 +7,8 @@ airtcp_core::declare! { Event, EVENTS:
     REPAIR_DELAYED = "repairs_delayed",
     /// A code left, which repairs any one loss among late packets.
     CODE_SENT = "codes",
+    /// A segment left as it came, as its flow does not slow down for a loss.
+    TOLERANT = "tolerant_segments",
     /// No frame arrives although the other end is heard: packets leave as they came for a while.
     FRAMES_BLOCKED = "frames_blocked",
     /// A message came of an end that speaks another version of local recovery.

@@ -2,7 +2,7 @@
 
 use crate::position::Position;
 use airtcp_core::packet::protocol;
-use airtcp_core::{Packet, Rng};
+use airtcp_core::{FlowKey, Packet, Rng};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::hash::{Hash, Hasher};
@@ -46,12 +46,17 @@ pub(super) struct Flows {
 
 /// Where it stands which packet of a flow was the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(usize);
+pub(super) struct Place(u64);
 
 impl Place {
     /// Its number, below [`PLACES`].
     pub fn index(self) -> usize {
-        self.0
+        self.0 as usize % PLACES
+    }
+
+    /// Tells flows apart that share a number.
+    pub fn tag(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 }
 
@@ -73,23 +78,24 @@ impl Flows {
 
     /// The last packet of the flow.
     pub fn last(&self, place: Place) -> Option<Position> {
-        Some(self.last[place.0]).filter(|last| *last > 0)
+        Some(self.last[place.index()]).filter(|last| *last > 0)
     }
 
     /// This one is the last from now on.
     pub fn set_last(&mut self, place: Place, sequence: Position) {
-        self.last[place.0] = sequence;
+        self.last[place.index()] = sequence;
     }
 
     /// By what keeps order: a connection's packets, those of a pair of ports, those of a security association; else those
     /// of a pair of addresses. Fragments have no ports, all but the first.
     pub fn place(&self, packet: &Packet) -> Place {
-        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
+        if let Some(flow) = packet.flow() {
+            return self.place_of(&flow);
+        }
+        let mut hasher = self.hasher();
         let ip = packet.ip();
         (ip.source, ip.destination).hash(&mut hasher);
-        if let Some(flow) = packet.flow() {
-            (flow.source_port, flow.destination_port).hash(&mut hasher);
-        } else if !ip.is_fragment {
+        if !ip.is_fragment {
             let payload = packet.payload_bytes().unwrap_or_default();
             let names = match ip.protocol {
                 protocol::UDP | SCTP | DCCP | UDP_LITE | ESP => payload.get(..4),
@@ -98,7 +104,22 @@ impl Flows {
             };
             (ip.protocol, names).hash(&mut hasher);
         }
-        Place(hasher.finish() as usize % PLACES)
+        Place(hasher.finish())
+    }
+
+    /// The place of what goes the other way in the packet's connection of TCP.
+    pub fn way_back(&self, packet: &Packet) -> Option<Place> {
+        packet.flow().map(|flow| self.place_of(&flow.reversed()))
+    }
+
+    pub(super) fn place_of(&self, flow: &FlowKey) -> Place {
+        let mut hasher = self.hasher();
+        flow.hash(&mut hasher);
+        Place(hasher.finish())
+    }
+
+    fn hasher(&self) -> SipHasher13 {
+        SipHasher13::new_with_keys(self.key.0, self.key.1)
     }
 }
 

@@ -13,7 +13,8 @@
 //!   what left last goes out again, and its acknowledgment tells what else is missing.
 //! - *Short packets* that come one by one go out twice on a link that loses some (`twice.rs`).
 //! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
-//! - *Clean links* carry packets as they are, until they lose one (`framing.rs`).
+//! - *Clean links* carry packets as they are, until they lose one (`framing.rs`), and others those of flows that a loss does not slow
+//!   down (`tolerance.rs`).
 //! - *Later tries*: the fewer are left, the more copies go out.
 //! - *Long hops*: codes among the packets mend most losses before anybody could ask (`ahead.rs`).
 
@@ -37,6 +38,7 @@ mod settings;
 mod silence;
 mod spare_time;
 mod timing;
+mod tolerance;
 mod twice;
 
 #[cfg(test)]
@@ -106,7 +108,7 @@ mod share {
 }
 
 /// Memory of the tables, which are as large whatever `max_memory` is.
-const TABLES: u64 = flows::MEMORY + twice::MEMORY + ack_frames::MEMORY;
+const TABLES: u64 = flows::MEMORY + twice::MEMORY + ack_frames::MEMORY + tolerance::MEMORY;
 const _: () = assert!(TABLES <= LEAST_MEMORY.0 / 2, "half of the least memory is for packets");
 
 /// A sixteenth of what the tables leave.
@@ -204,6 +206,9 @@ impl Station {
             return cx.discard(packet, DropReason::CORRUPTED);
         }
         let shim = completed;
+        if shim.is_none_or(|shim| !shim.is_partial()) {
+            self.outgoing.on_arrival(cx.now(), &packet, timing);
+        }
         let name = shim.map_or_else(|| Name::of(&packet), |shim| Name::numbered(shim.frame.number.0, bytes));
         let report = self.arrivals.add(cx.now(), name, feedback::cost(&self.outgoing.egress));
         let is_due = match shim {

@@ -11,6 +11,7 @@ use super::frame::{FRAME_LEN, Form, Kind, Shim, encode_shim};
 use super::framing::Framing;
 use super::message::{LinkNews, Message};
 use super::timing::Timing;
+use super::tolerance::Tolerance;
 use super::twice::Twice;
 use super::{Settings, share};
 use crate::Site;
@@ -45,6 +46,7 @@ pub(super) struct Outgoing {
     pub ahead: Ahead,
     flows: Flows,
     acks: AckFrames,
+    tolerance: Tolerance,
     answers: Answers,
     repairs: Allowance,
     messages: Messages,
@@ -89,6 +91,7 @@ impl Outgoing {
             ahead: Ahead::new(AheadSettings::new(settings), sixteenth / 2),
             flows: Flows::new(site.rng),
             acks: AckFrames::new(settings.many_acks),
+            tolerance: Tolerance::new(!settings.repair_tolerant),
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
             messages: Messages::default(),
@@ -116,6 +119,7 @@ impl Outgoing {
         self.twice.adopt(&next.twice);
         self.ahead.adopt(&next.ahead);
         self.acks.adopt(&next.acks);
+        self.tolerance.adopt(&next.tolerance);
         self.link_rate.adopt(cx.now(), &mut next.link_rate, &mut self.egress);
         self.egress.adopt(cx.now(), &mut next.egress);
         self.egress.discard_dropped(cx);
@@ -133,6 +137,9 @@ impl Outgoing {
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, mut packet: Packet, timing: &Timing, in_reach: bool) {
         self.clamp(cx.now(), &mut packet, timing);
         self.framing.begin(cx.now());
+        if self.framing.is_needed(cx.now(), timing.rtt) {
+            self.tolerance.on_leaving(cx.now(), || self.flows.place(&packet), &packet);
+        }
         if !in_reach && self.egress.is_empty() {
             self.egress.charge(cx.now(), packet.wire_len());
             return cx.send(Port::LINK, packet);
@@ -141,6 +148,13 @@ impl Outgoing {
         self.egress.enqueue(cx, packet);
         self.egress.discard_dropped(cx);
         self.send_due(cx, timing, in_reach);
+    }
+
+    /// A packet came over the link.
+    pub fn on_arrival(&mut self, now: Instant, packet: &Packet, timing: &Timing) {
+        if self.framing.is_needed(now, timing.rtt) {
+            self.tolerance.on_arrival(|| self.flows.way_back(packet), packet);
+        }
     }
 
     /// Makes a SYN ask for segments that leave room for what is added.
@@ -334,7 +348,7 @@ impl Outgoing {
         }
         self.link_rate.allow_for_silence(cx.now(), &mut self.egress);
         let Some(departure) = self.egress.pop(cx) else { return false };
-        let in_reach = in_reach && self.needs_frame(cx.now(), &departure.packet, timing.rtt);
+        let in_reach = in_reach && self.needs_frame(cx, &departure.packet, timing);
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
         let flow = if in_reach { self.flows.find(&copy) } else { None };
@@ -387,9 +401,19 @@ impl Outgoing {
         true
     }
 
-    /// False for an acknowledgment that the next one makes up for.
-    fn needs_frame(&mut self, now: Instant, packet: &Packet, rtt: Duration) -> bool {
-        self.flows.of_ack(packet).is_none_or(|flow| self.acks.need_frame(now, flow, rtt))
+    /// False for an acknowledgment that the next one makes up for, and for data of a flow that a loss does not slow down.
+    fn needs_frame(&mut self, cx: &mut Context<'_>, packet: &Packet, timing: &Timing) -> bool {
+        let now = cx.now();
+        if let Some(flow) = self.flows.of_ack(packet) {
+            return self.acks.need_frame(now, flow, timing.rtt);
+        }
+        let is_tolerant = packet.tcp().is_some()
+            && !self.always_framed
+            && self.tolerance.is_tolerant(self.flows.place(packet), self.link_rate.lost(now));
+        if is_tolerant {
+            cx.emit(events::TOLERANT);
+        }
+        !is_tolerant
     }
 
     /// Puts a new packet into codes, if it leaves room for them.

@@ -664,6 +664,48 @@ fn a_clean_link_carries_packets_as_they_are_until_it_loses_one() {
     assert!(framed_of(&mut bench, 20) >= 20);
 }
 
+/// How many of 30 segments leave in frames once their sender has kept its window, or only so many of it, after a loss before the link.
+/// The link loses one of 100.
+fn framed_after_a_loss(settings: &[(&str, &str)], after: u32) -> usize {
+    let mut bench = Local::bench(settings);
+    bench.losing(|n, _| n % 100 == 50);
+    let mut next = 0;
+    let mut round = |bench: &mut Bench<Station>, segments: u32, lost: Option<u32>| {
+        let came = bench::ack_of(lost.unwrap_or(next), next);
+        bench.b.packet(bench.now, Port::INNER, came);
+        bench.run(10);
+        (next..next + segments).for_each(|n| bench.send(data(n)));
+        next += segments;
+        bench.run(200);
+        next
+    };
+    let mut next = 0;
+    for _ in 0..10 {
+        next = round(&mut bench, 30, None);
+    }
+    round(&mut bench, after, Some(next - 20));
+    bench.send(data(next - 20));
+    for _ in 0..4 {
+        round(&mut bench, after, None);
+    }
+    let counted = Rc::new(Cell::new(0));
+    let count = counted.clone();
+    bench.losing(move |_, packet| {
+        count.set(count.get() + usize::from(Local::frame_of(packet).is_some() && packet.wire_len() > 1000));
+        false
+    });
+    round(&mut bench, 30, None);
+    assert_eq!(bench.a.count(events::TOLERANT) > 0, counted.get() < 30);
+    counted.get()
+}
+
+#[test]
+fn a_flow_that_a_loss_does_not_slow_down_leaves_as_it_came() {
+    assert_eq!(framed_after_a_loss(&[], 30), 0);
+    assert!(framed_after_a_loss(&[], 21) >= 30, "CUBIC");
+    assert!(framed_after_a_loss(&[("repair_tolerant", "true")], 30) >= 30);
+}
+
 /// Both stations are told this from now on; false if either cannot be.
 fn tell(bench: &mut Bench<Station>, settings: &[(&str, &str)]) -> bool {
     let now = bench.now;

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 /// Events that count packets sent before anybody missed them.
 const EXTRA: [&str; 4] = ["spare_copies", "codes", "redundant_copies", "code_packets"];
 /// Events by which traffic is left as it is, and what they count.
-const LEFT_ALONE: [(&str, &str); 6] = [
+const LEFT_ALONE: [(&str, &str); 7] = [
     (Event::FLOW_PASSED.label(), "new flows (the table is full)"),
     (Event::FLOW_EVICTED.label(), "flows forgotten for others"),
     (Event::UNPROTECTED.label(), "packets without room for a shim"),
     (Event::LINK_SHARED.label(), "times repairs did harm"),
     ("frames_blocked", "times no frame arrived"),
+    ("tolerant_segments", "segments of flows that a loss does not slow down"),
     ("repairs_refused", "repairs beyond their share"),
 ];
 /// The same of a forwarder.

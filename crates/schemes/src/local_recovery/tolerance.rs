@@ -1,0 +1,397 @@
+//! Which flows of TCP do not slow down for a loss. A window says it: what is in flight a round trip after a loss, beside what was before.
+//! CUBIC keeps 0.7 of it (RFC 9438) and Reno 0.5, BBR all. Both directions of a flow pass here, so what is in flight is what was sent less
+//! what is acknowledged, or else reported. A flow that tolerates losses needs no repair: its own takes no more of the link, and frames do.
+//!
+//! Losses come even where all are repaired: the queue before the link drops what is too much.
+
+use super::flows::Place;
+use airtcp_core::{Duration, Instant, Packet, SeqNum, TcpHeader};
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// Flows that are watched at a time. Others count as flows that slow down.
+const PLACES: usize = 128;
+/// Memory of the table.
+pub(super) const MEMORY: u64 = (PLACES * size_of::<Watched>()) as u64;
+/// A flow that rests for so long leaves its place to another one.
+const RESTS: Duration = Duration::from_secs(1);
+/// A smaller window, in bytes, tells nothing: CUBIC grows by half a segment or more in each of the two round trips until it is looked at.
+/// Eight segments become six and a half.
+const LEAST_WINDOW: u32 = 8 * 1500;
+/// Who has at least so many hundredths of its window after a loss kept it: halfway between CUBIC's and all.
+const KEPT: u64 = 85;
+/// Of late so many losses count. (BBR's window falls each 10 s for a moment, whatever is lost.)
+const MOST: u8 = 4;
+/// Of a link that loses more, in millionths, nobody goes without repair. Swept: docs/local-recovery.md, "What was chosen".
+const MOST_LOSS: u64 = 30_000;
+
+/// How far a flow is after a loss. Each step takes a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing is lost.
+    Even,
+    /// The lost segment was sent again.
+    Resent,
+    /// Nothing is told by this round trip: BBR has its window back at its end.
+    Passing,
+    /// What is in flight now tells.
+    Telling,
+}
+
+/// A flow of which data leave here.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    tag: u32,
+    latest: Instant,
+    /// The end of what was sent, and the timestamp that it left with.
+    sent: SeqNum,
+    stamp: Option<u32>,
+    /// The end of what is known to have come.
+    came: SeqNum,
+    /// The round trip ends when this has come.
+    round: SeqNum,
+    /// Most in flight in this round trip and in the one before.
+    most: u32,
+    most_before: u32,
+    /// What was in flight when something was lost.
+    window: u32,
+    step: Step,
+    /// Losses after which it kept its window, less those after which it did not.
+    score: u8,
+}
+
+impl Watched {
+    fn new(tag: u32, now: Instant, from: SeqNum) -> Watched {
+        Watched {
+            tag,
+            latest: now,
+            sent: from,
+            stamp: None,
+            came: from,
+            round: from,
+            most: 0,
+            most_before: 0,
+            window: 0,
+            step: Step::Even,
+            score: 0,
+        }
+    }
+
+    fn on_data(&mut self, tcp: &TcpHeader, end: SeqNum) {
+        let stamp = tcp.options.timestamps.map(|stamps| stamps.value);
+        if end.after(self.sent) {
+            (self.sent, self.stamp) = (end, stamp);
+            self.most = self.most.max(end.since(self.came));
+        } else if is_newer(stamp, self.stamp) && self.step == Step::Even {
+            self.window = self.most.max(self.most_before);
+            self.begin(Step::Resent);
+        }
+    }
+
+    fn on_arrival(&mut self, tcp: &TcpHeader) {
+        let reported = tcp.options.sack.as_slice().iter().map(|block| block.1);
+        let came = reported.fold(tcp.acknowledgment, SeqNum::max);
+        if came.after(self.sent) || came.at_or_before(self.came) {
+            return;
+        }
+        self.came = came;
+        if came.before(self.round) {
+            return;
+        }
+        match self.step {
+            Step::Even => self.begin(Step::Even),
+            Step::Resent => self.begin(Step::Passing),
+            Step::Passing => self.begin(Step::Telling),
+            Step::Telling => {
+                self.judge();
+                self.begin(Step::Even);
+            }
+        }
+    }
+
+    fn begin(&mut self, step: Step) {
+        (self.step, self.round) = (step, self.sent);
+        (self.most_before, self.most) = (self.most, 0);
+    }
+
+    fn judge(&mut self) {
+        let has_kept = self.window >= LEAST_WINDOW && u64::from(self.most) * 100 >= u64::from(self.window) * KEPT;
+        self.score = if has_kept { (self.score + 1).min(MOST) } else { self.score.saturating_sub(1) };
+    }
+}
+
+/// True if the segment left later: it was sent again, and did not only come late.
+fn is_newer(stamp: Option<u32>, than: Option<u32>) -> bool {
+    stamp.zip(than).is_none_or(|(stamp, than)| stamp.wrapping_sub(than) as i32 > 0)
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Tolerance {
+    is_on: bool,
+    flows: Box<[Option<Watched>]>,
+}
+
+impl Tolerance {
+    /// No flow is known; all count as flows that slow down if off.
+    pub fn new(is_on: bool) -> Tolerance {
+        Tolerance { is_on, flows: vec![None; PLACES].into() }
+    }
+
+    /// Watches from now on if `next` would.
+    pub fn adopt(&mut self, next: &Tolerance) {
+        self.is_on = next.is_on;
+    }
+
+    /// A packet comes that is to leave over the link.
+    pub fn on_leaving(&mut self, now: Instant, place: impl FnOnce() -> Place, packet: &Packet) {
+        let Some(tcp) = packet.tcp().filter(|_| self.is_on && packet.sequence_len() > 0) else { return };
+        let place = place();
+        let slot = &mut self.flows[place.index() % PLACES];
+        if slot.is_some_and(|flow| flow.tag != place.tag() && now < flow.latest + RESTS) {
+            return;
+        }
+        let begins = tcp.flags.syn();
+        let known = slot.filter(|flow| flow.tag == place.tag() && !begins);
+        let flow = slot.insert(known.unwrap_or_else(|| Watched::new(place.tag(), now, tcp.sequence)));
+        flow.latest = now;
+        flow.on_data(tcp, tcp.sequence + packet.sequence_len());
+    }
+
+    /// A packet came over the link, of a flow whose data leave from `place`.
+    pub fn on_arrival(&mut self, place: impl FnOnce() -> Option<Place>, packet: &Packet) {
+        let Some(tcp) = packet.tcp().filter(|tcp| self.is_on && tcp.flags.ack()) else { return };
+        let Some(place) = place() else { return };
+        if let Some(flow) = self.flows[place.index() % PLACES].as_mut().filter(|flow| flow.tag == place.tag()) {
+            flow.on_arrival(tcp);
+        }
+    }
+
+    /// True if the flow is known not to slow down for what a link loses that loses so many millionths.
+    pub fn is_tolerant(&self, place: Place, lost: Option<u64>) -> bool {
+        let flow = self.flows[place.index() % PLACES].filter(|flow| flow.tag == place.tag());
+        lost.is_some_and(|lost| lost <= MOST_LOSS) && flow.is_some_and(|flow| flow.score > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local_recovery::flows::Flows;
+    use airtcp_core::{FlowKey, Rng, Segment, TcpFlags, TcpOptions, Timestamps};
+    use core::net::{IpAddr, Ipv4Addr};
+
+    const LENGTH: u32 = 1000;
+    const LOST: Option<u64> = Some(10_000);
+    const MS: Duration = Duration::from_millis(1);
+
+    fn flow(port: u16) -> FlowKey {
+        let address = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
+        FlowKey { source: address(1), destination: address(2), source_port: port, destination_port: 80 }
+    }
+
+    fn packet(
+        flow: FlowKey,
+        flags: TcpFlags,
+        sequence: u32,
+        acknowledgment: u32,
+        options: TcpOptions,
+        length: u32,
+    ) -> Packet {
+        let tcp = TcpHeader {
+            source_port: flow.source_port,
+            destination_port: flow.destination_port,
+            sequence: SeqNum(sequence),
+            acknowledgment: SeqNum(acknowledgment),
+            flags,
+            window: 1000,
+            urgent: 0,
+            options,
+        };
+        let segment = Segment { source: flow.source, destination: flow.destination, traffic_class: 0, tcp };
+        Packet::tcp_virtual(&segment, 1, 0, length)
+    }
+
+    /// A sender whose packets all pass here, and what sees them.
+    struct Sender {
+        tolerance: Tolerance,
+        flows: Flows,
+        port: u16,
+        now: Instant,
+        has_stamps: bool,
+        /// Of the first byte that was not sent.
+        next: u32,
+    }
+
+    impl Sender {
+        fn new() -> Sender {
+            Sender::over(Tolerance::new(true), 1000)
+        }
+
+        fn over(tolerance: Tolerance, port: u16) -> Sender {
+            let flows = Flows::new(&mut Rng::derive(1, "flows"));
+            Sender {
+                tolerance,
+                flows,
+                port,
+                now: Instant::from_nanos(5_000_000_000),
+                has_stamps: true,
+                next: u32::MAX - 50_000,
+            }
+        }
+
+        fn stamp(&self) -> u32 {
+            (self.now.as_nanos() / MS.as_nanos()) as u32
+        }
+
+        fn send(&mut self, sequence: u32) {
+            self.now += MS;
+            let stamps = Timestamps { value: self.stamp(), echo: 1 };
+            let options = TcpOptions { timestamps: Some(stamps).filter(|_| self.has_stamps), ..TcpOptions::default() };
+            let packet = packet(flow(self.port), TcpFlags::ACK, sequence, 1, options, LENGTH);
+            self.tolerance.on_leaving(self.now, || self.flows.place(&packet), &packet);
+        }
+
+        /// Acknowledged is all before `came`, but for the byte at `lost`.
+        fn acknowledge(&mut self, came: u32, lost: Option<u32>) {
+            let mut options = TcpOptions::default();
+            if let Some(lost) = lost {
+                options.sack.push(SeqNum(lost + LENGTH), SeqNum(came));
+            }
+            let packet = packet(flow(self.port).reversed(), TcpFlags::ACK, 1, lost.unwrap_or(came), options, 0);
+            self.tolerance.on_arrival(|| self.flows.way_back(&packet), &packet);
+        }
+
+        /// A round trip: all that is in flight comes but for the byte at `lost`, and so many segments leave after it.
+        fn round(&mut self, segments: u32, lost: Option<u32>) {
+            self.acknowledge(self.next, lost);
+            for _ in 0..segments {
+                self.send(self.next);
+                self.next = self.next.wrapping_add(LENGTH);
+            }
+        }
+
+        /// Loses a segment of a window of `before`; then `after` segments leave in a round trip.
+        fn lose(&mut self, before: u32, after: u32) {
+            self.round(before, None);
+            let lost = self.next.wrapping_sub(LENGTH * before);
+            self.round(after, Some(lost));
+            self.send(lost);
+            (0..4).for_each(|_| self.round(after, None));
+        }
+
+        fn is_tolerant(&self) -> bool {
+            self.tolerance.is_tolerant(self.flows.place_of(&flow(self.port)), LOST)
+        }
+    }
+
+    #[test]
+    fn who_keeps_its_window_is_tolerant_and_who_does_not_is_not() {
+        for (before, after, is_tolerant) in [
+            (30, 30, true),
+            (30, 26, true),
+            (30, 25, false),
+            (30, 21, false),
+            (30, 15, false),
+            (12, 12, true),
+            (8, 8, false),
+        ] {
+            for has_stamps in [true, false] {
+                let mut sender = Sender { has_stamps, ..Sender::new() };
+                sender.round(before, None);
+                assert!(!sender.is_tolerant(), "nothing was lost");
+                sender.lose(before, after);
+                assert_eq!(sender.is_tolerant(), is_tolerant, "{after} of {before}, {has_stamps}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_losses_are_remembered_and_no_more() {
+        let mut sender = Sender::new();
+        (0..20).for_each(|_| sender.lose(30, 30));
+        (1..MOST).for_each(|_| sender.lose(30, 21));
+        assert!(sender.is_tolerant());
+        sender.lose(30, 21);
+        assert!(!sender.is_tolerant());
+        sender.lose(30, 30);
+        assert!(sender.is_tolerant());
+        sender.lose(6, 6);
+        assert!(!sender.is_tolerant(), "so few tell nothing");
+    }
+
+    #[test]
+    fn only_a_link_that_is_known_to_lose_little_is_left_to_senders() {
+        let mut sender = Sender::new();
+        sender.lose(30, 30);
+        let place = sender.flows.place_of(&flow(1000));
+        let at =
+            [None, Some(0), Some(MOST_LOSS), Some(MOST_LOSS + 1)].map(|lost| sender.tolerance.is_tolerant(place, lost));
+        assert_eq!(at, [false, true, true, false]);
+    }
+
+    #[test]
+    fn what_comes_late_was_not_lost() {
+        let mut sender = Sender::new();
+        sender.round(30, None);
+        let late = packet(
+            flow(1000),
+            TcpFlags::ACK,
+            sender.next.wrapping_sub(LENGTH * 9),
+            1,
+            {
+                let stamps = Timestamps { value: sender.stamp() - 9, echo: 1 };
+                TcpOptions { timestamps: Some(stamps), ..TcpOptions::default() }
+            },
+            LENGTH,
+        );
+        sender.tolerance.on_leaving(sender.now, || sender.flows.place(&late), &late);
+        (0..4).for_each(|_| sender.round(30, None));
+        assert!(!sender.is_tolerant());
+    }
+
+    #[test]
+    fn whose_acknowledgments_go_another_way_or_are_made_up_is_not_judged() {
+        let mut sender = Sender::new();
+        for _ in 0..200 {
+            sender.send(sender.next);
+            sender.next = sender.next.wrapping_add(LENGTH);
+            if sender.next.is_multiple_of(7) {
+                sender.send(sender.next.wrapping_sub(LENGTH * 5));
+            }
+        }
+        sender.acknowledge(sender.next.wrapping_add(1_000_000), None);
+        assert!(!sender.is_tolerant());
+        sender.round(30, None);
+        sender.lose(30, 21);
+        assert!(!sender.is_tolerant());
+    }
+
+    #[test]
+    fn a_place_belongs_to_one_flow_until_it_rests_and_a_new_connection_is_not_the_old_one() {
+        let mut first = Sender::new();
+        first.lose(30, 30);
+        let at = first.flows.place_of(&flow(1000)).index() % PLACES;
+        let shares = |port: &u16| first.flows.place_of(&flow(*port)).index() % PLACES == at;
+        let other = (1001..).find(shares).unwrap();
+        let mut second = Sender { now: first.now, ..Sender::over(first.tolerance, other) };
+        second.lose(30, 30);
+        assert!(!second.is_tolerant(), "the place is taken");
+        let mut first = Sender { now: second.now, next: first.next, ..Sender::over(second.tolerance, 1000) };
+        assert!(first.is_tolerant());
+        first.now += RESTS * 2;
+        let mut second = Sender { now: first.now, next: second.next, ..Sender::over(first.tolerance, other) };
+        second.lose(30, 30);
+        assert!(second.is_tolerant());
+        let syn = packet(flow(other), TcpFlags::SYN, 7, 0, TcpOptions::default(), 0);
+        second.tolerance.on_leaving(second.now, || second.flows.place(&syn), &syn);
+        assert!(!second.is_tolerant());
+    }
+
+    #[test]
+    fn nobody_is_if_all_are_to_be_repaired() {
+        let mut sender = Sender::over(Tolerance::new(false), 1000);
+        sender.lose(30, 30);
+        assert!(!sender.is_tolerant());
+    }
+}
