@@ -3,7 +3,7 @@
 use super::application::{Application, Role};
 use crate::index::FlowId;
 use crate::outcome::Sample;
-use crate::topology::Flow;
+use crate::topology::FlowSpec;
 use airtcp_core::{Instant, Packet, Rng};
 use airtcp_schemes::socket::{FlowEnd, SocketSettings, SocketSite};
 use airtcp_tcp::{Connection, Opening, Stats};
@@ -39,7 +39,14 @@ fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str,
 
 impl FlowSocket {
     /// The end of flow number `flow` that opens its connection with `opening`.
-    pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> FlowSocket {
+    pub fn new(
+        flow: FlowId,
+        spec: &FlowSpec,
+        opening: Opening,
+        role: Role,
+        mut rng: Rng,
+        has_digest: bool,
+    ) -> FlowSocket {
         let settings = spec.socket.settings.clone();
         let mut site = SocketSite { opening: &opening, flow: flow.number(), rng: &mut rng };
         let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };

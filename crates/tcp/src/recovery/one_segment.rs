@@ -37,7 +37,7 @@ impl OneSegment {
     }
 
     fn lose_first(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, stats: &mut Stats) {
-        let Some(head) = board.head().copied() else { return };
+        let Some(head) = board.head() else { return };
         if head.order != self.head {
             (self.head, self.duplicates) = (head.order, 0);
         }

@@ -187,6 +187,9 @@ impl Sender {
         if self.controller.wants_losses() {
             self.board.keep_losses();
         }
+        if self.controller.wants_losses() || self.controller.has_cong_control() {
+            self.board.keep_rates();
+        }
         self.detector = recovery::make(config, has_sack);
         self.una = 1;
         self.nxt = 1;

@@ -141,12 +141,12 @@ impl Sender {
     }
 
     fn pace_record(&mut self, index: usize, step: &Step) {
-        let len = self.board.record(index).map_or(0, Sent::payload_len);
+        let len = self.board.record(index).map_or(0, |sent| sent.payload_len());
         self.pace(len, step.now);
     }
 
     fn send_again(&mut self, index: usize, step: &mut Step) -> Option<Transmission> {
-        let sent = *self.board.record(index)?;
+        let sent = self.board.record(index)?;
         step.stats.retransmitted_segments += 1;
         step.stats.retransmitted_bytes += u64::from(sent.payload_len());
         self.sk.lsndtime = step.now;
@@ -236,14 +236,10 @@ impl Sender {
             end: self.nxt + u64::from(len) + u64::from(fin),
             sent_at: step.now,
             order: 0,
-            first_tx_at: self.sk.first_tx_mstamp,
-            delivered_at: self.sk.delivered_mstamp,
             delivered: self.sk.delivered,
-            in_flight: 0,
-            lost: 0,
             flags: app_limited | if fin { mark::FIN } else { 0 },
         };
-        self.board.push(sent, &mut self.sk);
+        self.board.push(&sent, &mut self.sk);
         self.nxt = sent.end;
         self.fin_sent |= fin;
         self.sk.snd_nxt = self.sequence.at(self.nxt);
