@@ -202,13 +202,20 @@ impl Link {
         };
         let at = end.saturating_add(self.delay);
         if at > until {
-            self.count_in(bytes);
-            self.insert(at, bytes, packet);
+            self.hold(at, bytes, packet);
             return None;
         }
         self.passed.packets += 1;
         self.passed.bytes += u64::from(bytes);
         Some((at, packet))
+    }
+
+    /// A packet that would go straight on comes out after the end.
+    #[cold]
+    #[inline(never)]
+    fn hold(&mut self, at: Instant, bytes: u32, packet: Packet) {
+        self.count_in(bytes);
+        self.insert(at, bytes, packet);
     }
 
     /// Like [`Link::send`], but a full `ring` gives the packet back. Drop-tail never does: it drops.

@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use core::fmt;
 
 /// Entries of a block.
-const BLOCK: usize = 8;
+const BLOCK: usize = 16;
 
 /// See the module.
 #[derive(Clone)]

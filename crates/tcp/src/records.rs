@@ -160,15 +160,16 @@ impl Records {
         self.all.get_mut(index).map_or(flags, |record| core::mem::replace(&mut record.flags, flags))
     }
 
-    /// The record at `index` was sent again, as the next transmission, when so many segments had been delivered.
-    pub fn resend(&mut self, index: usize, now: Instant, delivered: u32, rate: Rate) {
+    /// The record at `index` was sent again, as the next transmission, when so many segments had been delivered. Returns where it
+    /// begins, and the number of the transmission.
+    pub fn resend(&mut self, index: usize, now: Instant, delivered: u32, rate: Rate) -> Option<(u64, SendOrder)> {
         let next = self.next_order();
-        if let Some(record) = self.all.get_mut(index) {
-            (record.sent_at, record.order, record.delivered) = (now, next, delivered);
-        }
         if let Some(kept) = self.rates.as_mut().and_then(|rates| rates.get_mut(index)) {
             *kept = rate;
         }
+        let (end, record) = (self.end, self.all.get_mut(index)?);
+        (record.sent_at, record.order, record.delivered) = (now, next, delivered);
+        Some((widened(record.start, end), self.transmissions))
     }
 
     /// How many records end at or before `ack`, when the first of them was sent, and the last of them; none unless it ends at
@@ -222,8 +223,9 @@ mod tests {
                         let index = rng.below(model.len() as u64) as usize;
                         let flags = rng.below(256) as u8 & !mark::FIN | model[index].flags & mark::FIN;
                         assert_eq!(records.set_flags(index, flags), model[index].flags);
-                        records.resend(index, now, n as u32, Rate { lost: n as u32, ..Rate::default() });
+                        let resent = records.resend(index, now, n as u32, Rate::default());
                         let order = records.transmissions;
+                        assert_eq!(resent, Some((model[index].start, order)));
                         model[index] = Sent { sent_at: now, order, delivered: n as u32, flags, ..model[index] };
                     }
                     _ => {
@@ -262,6 +264,9 @@ mod tests {
             let sent = Sent { start: 1, end: 2, sent_at: Instant::ZERO, order: 1, delivered: 0, flags: 0 };
             records.push(&sent, || rate);
             assert_eq!(records.rate(0), if keeps { rate } else { Rate::default() });
+            let again = Rate { lost: 2, ..rate };
+            records.resend(0, Instant::ZERO, 0, again);
+            assert_eq!(records.rate(0), if keeps { again } else { Rate::default() });
         }
     }
 }

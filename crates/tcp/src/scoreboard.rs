@@ -127,6 +127,9 @@ pub struct Plain {
     pub delivered: u32,
 }
 
+/// Retransmissions that there is memory for once there were any.
+const LEAST_CAPACITY: usize = 8;
+
 /// Counts transmissions: the order in which segments were sent, exact also where many leave at the
 /// same instant. (RFC 8985 compares times, then sequence numbers.)
 pub type SendOrder = u64;
@@ -247,6 +250,9 @@ impl Scoreboard {
                 break;
             }
             self.retransmissions.pop_front();
+        }
+        if self.retransmissions.is_empty() && self.retransmissions.capacity() > LEAST_CAPACITY {
+            self.retransmissions = VecDeque::new(); // Few recoveries send so much again.
         }
     }
 
@@ -431,6 +437,9 @@ impl Scoreboard {
     /// After a timeout: marks every record lost that is not SACKed, except those for which `spare` is true.
     pub fn mark_all_lost(&mut self, sk: &mut TcpSock, spare: impl Fn(&Sent) -> bool) {
         for index in 0..self.records.len() {
+            if self.records.flags(index) & (mark::SACKED | mark::LOST | mark::RETRANS) == mark::LOST {
+                continue; // As most after a timeout that others came before.
+            }
             if index == 0 || !self.records.get(index).is_some_and(|record| spare(&record)) {
                 self.mark_lost(index, sk);
             }
@@ -475,8 +484,7 @@ impl Scoreboard {
         let marks = if is_repair { mark::RETRANS | mark::EVER_RETRANS } else { mark::EVER_RETRANS };
         let flags = self.records.flags(index);
         self.reflag(index, (flags | marks) & !mark::JUDGED, sk);
-        self.records.resend(index, now, sk.delivered, Rate::now(sk));
-        if let Some(Sent { start, order, .. }) = self.records.get(index) {
+        if let Some((start, order)) = self.records.resend(index, now, sk.delivered, Rate::now(sk)) {
             self.retransmissions.push_back(Retransmission { start, order });
         }
     }
