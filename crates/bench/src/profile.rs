@@ -186,8 +186,8 @@ const NEXT: &str = "
   into the lists of what comes out of links and the event queue.
 - A profile-guided build lays the code of a packet together, and takes 13 to 27 % less time than
   the plain release build (`airtcp-bench simulate`), with a tenth fewer instructions.
-- What many flows cost more than one is memory: a connection is 2.2 KiB, a host's end of a flow and each direction of a link half a KiB, and a
-  window's records are walked through as a ring. Of 200 hosts and more it is fetched before the packet arrives that needs it
+- What many flows cost more than one is memory: a connection is 1.8 KiB, a host's end of a flow half a KiB, each direction of a link a third of one,
+  and each segment in flight 24 bytes. Of 200 hosts and more it is fetched before the packet arrives that needs it
   (`crates/sim/src/look_ahead.rs`). Less of it, and what each packet touches in few cache lines, is what 20,000 flows need.
 - Checks of overflow are a twentieth of all instructions. They stay.
 ";

@@ -32,18 +32,30 @@ pub struct Link {
     /// What goes wrong between transmitter and receiver, if anything can.
     air: Option<Box<Air>>,
     mtu: u32,
+    header_dscp: u8,
     queue: Discipline,
     transmitter: Transmitter,
+    /// What came in and out at once, which nothing else counts.
+    passed: Passed,
+    /// What a link needs that holds packets, or drops any.
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Default)]
+struct More {
     /// What will arrive, in order of arrival.
     arrivals: VecDeque<Arrival>,
     /// Bytes in `arrivals`.
     held_bytes: u64,
-    /// What came in and out at once, which nothing else counts.
-    passed: Passed,
     counters: LinkCounters,
     /// Most bytes that ever waited, but for those since the peak was last taken.
     queue_bytes_max: u64,
-    header_dscp: u8,
+}
+
+/// Made when it is first needed: in many links packets only pass.
+#[inline]
+fn needed(more: &mut Option<Box<More>>) -> &mut More {
+    more.get_or_insert_default()
 }
 
 /// Packets that went straight through a link, in [`Link::send_through`].
@@ -59,6 +71,14 @@ struct Arrival {
     packet: Packet,
 }
 
+impl More {
+    #[cold]
+    fn insert_before(&mut self, arrival: Arrival) {
+        let place = self.arrivals.partition_point(|earlier| earlier.at <= arrival.at);
+        self.arrivals.insert(place, arrival);
+    }
+}
+
 impl Link {
     /// The link called `name` in the run seeded with `seed`; `name` carries the direction ("links.air.reverse").
     pub fn new(settings: &LinkSettings, seed: u64, name: &str) -> Self {
@@ -69,11 +89,8 @@ impl Link {
             mtu: settings.mtu,
             queue: settings.queue.start(&settings.queue_site(), Rng::derive(seed, &format!("{name}/queue"))),
             transmitter: Transmitter::new(&settings.rate, seed, name),
-            arrivals: VecDeque::new(),
-            held_bytes: 0,
             passed: Passed::default(),
-            counters: LinkCounters::default(),
-            queue_bytes_max: 0,
+            more: None,
             header_dscp: settings.queue.header_dscp(),
         }
     }
@@ -117,9 +134,15 @@ impl Link {
     }
 
     #[inline]
+    fn counted(&mut self) -> &mut LinkCounters {
+        &mut needed(&mut self.more).counters
+    }
+
+    #[inline]
     fn count_in(&mut self, bytes: u32) {
-        self.counters.packets_in += 1;
-        self.counters.bytes_in += u64::from(bytes);
+        let counters = self.counted();
+        counters.packets_in += 1;
+        counters.bytes_in += u64::from(bytes);
     }
 
     /// Whether the limit of a queue that has nothing but a limit keeps a packet of so many bytes out.
@@ -179,13 +202,20 @@ impl Link {
         };
         let at = end.saturating_add(self.delay);
         if at > until {
-            self.count_in(bytes);
-            self.insert(at, bytes, packet);
+            self.hold(at, bytes, packet);
             return None;
         }
         self.passed.packets += 1;
         self.passed.bytes += u64::from(bytes);
         Some((at, packet))
+    }
+
+    /// A packet that would go straight on comes out after the end.
+    #[cold]
+    #[inline(never)]
+    fn hold(&mut self, at: Instant, bytes: u32, packet: Packet) {
+        self.count_in(bytes);
+        self.insert(at, bytes, packet);
     }
 
     /// Like [`Link::send`], but a full `ring` gives the packet back. Drop-tail never does: it drops.
@@ -209,7 +239,8 @@ impl Link {
     fn send_managed(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         self.advance(now, drops);
         let free_at = self.transmitter.free_at();
-        let mut signals = Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp };
+        let mut signals =
+            Signals { counters: &mut needed(&mut self.more).counters, drops, header_dscp: self.header_dscp };
         let waiting = self.transmitter.waiting(now);
         let is_taken = match &mut self.queue {
             Discipline::Departure(queue) => queue.enqueue(now, free_at, packet, &mut signals),
@@ -229,8 +260,9 @@ impl Link {
     }
 
     fn note_first_drop(&mut self, now: Instant) {
-        if self.counters.first_queue_drop.is_none() && self.counters.dropped_by_queue() > 0 {
-            self.counters.first_queue_drop = Some(now);
+        let counters = self.counted();
+        if counters.first_queue_drop.is_none() && counters.dropped_by_queue() > 0 {
+            counters.first_queue_drop = Some(now);
         }
     }
 
@@ -248,7 +280,8 @@ impl Link {
         while let Discipline::Departure(queue) = &mut self.queue
             && let Some(at) = queue.next_turn(self.transmitter.free_at()).filter(|at| *at <= now)
         {
-            let mut signals = Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp };
+            let mut signals =
+                Signals { counters: &mut needed(&mut self.more).counters, drops, header_dscp: self.header_dscp };
             if let Some(packet) = queue.dequeue(at, &mut signals) {
                 self.transmit_managed(at, packet, drops);
             }
@@ -282,17 +315,19 @@ impl Link {
         let Some(air) = &mut self.air else { return };
         let fate = air.fate(turn, bytes);
         if let Some(reason) = fate.drop {
-            return Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason);
+            return Signals { counters: &mut needed(&mut self.more).counters, drops, header_dscp: self.header_dscp }
+                .drop(packet, reason);
         }
         let at = air.arrival(turn.end, self.delay, &fate);
-        self.counters.reordered += u64::from(fate.reordered);
+        let counters = &mut needed(&mut self.more).counters;
+        counters.reordered += u64::from(fate.reordered);
         if fate.corrupted {
-            self.counters.corrupted += 1;
+            counters.corrupted += 1;
             packet = corrupt(packet, &mut air.damage);
         }
         if fate.duplicated {
-            self.counters.duplicated += 1;
-            self.counters.bytes_duplicated += u64::from(bytes);
+            counters.duplicated += 1;
+            counters.bytes_duplicated += u64::from(bytes);
             let mut copy = packet.clone();
             copy.set_origin(CreateReason::DUPLICATE);
             self.insert(at, bytes, copy);
@@ -324,24 +359,20 @@ impl Link {
     fn refuse(&mut self, now: Instant, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
         self.count_in(bytes);
         let reason = if bytes > self.mtu { DropReason::TOO_BIG } else { DropReason::QUEUE_FULL };
-        Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason);
+        Signals { counters: &mut needed(&mut self.more).counters, drops, header_dscp: self.header_dscp }
+            .drop(packet, reason);
         self.note_first_drop(now);
     }
 
     #[inline]
     fn insert(&mut self, at: Instant, bytes: u32, packet: Packet) {
-        self.held_bytes += u64::from(bytes);
+        let more = needed(&mut self.more);
+        more.held_bytes += u64::from(bytes);
         let arrival = Arrival { at, packet };
-        if self.arrivals.back().is_none_or(|last| last.at <= at) {
-            return self.arrivals.push_back(arrival);
+        if more.arrivals.back().is_none_or(|last| last.at <= at) {
+            return more.arrivals.push_back(arrival);
         }
-        self.insert_before(arrival);
-    }
-
-    #[cold]
-    fn insert_before(&mut self, arrival: Arrival) {
-        let place = self.arrivals.partition_point(|earlier| earlier.at <= arrival.at);
-        self.arrivals.insert(place, arrival);
+        more.insert_before(arrival);
     }
 
     /// When to call [`Link::advance`] and then [`Link::receive`]: the next packet arrives, or has its turn in a queue
@@ -357,20 +388,21 @@ impl Link {
     /// When the next of the packets that have left the queue arrives. With a queue that decides on arrival these are
     /// all.
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.arrivals.front().map(|arrival| arrival.at).filter(|at| *at < Instant::MAX)
+        self.more.as_ref()?.arrivals.front().map(|arrival| arrival.at).filter(|at| *at < Instant::MAX)
     }
 
     /// The next packet that has arrived by `now`; call until there is none. Does not serve the queue: see
     /// [`Link::advance`].
     pub fn receive(&mut self, now: Instant) -> Option<Packet> {
-        if self.arrivals.front()?.at > now {
+        let More { arrivals, held_bytes, counters, .. } = &mut **self.more.as_mut()?;
+        if arrivals.front()?.at > now {
             return None;
         }
-        let packet = self.arrivals.pop_front()?.packet;
+        let packet = arrivals.pop_front()?.packet;
         let bytes = u64::from(packet.wire_len());
-        self.held_bytes -= bytes;
-        self.counters.packets_delivered += 1;
-        self.counters.bytes_delivered += bytes;
+        *held_bytes -= bytes;
+        counters.packets_delivered += 1;
+        counters.bytes_delivered += bytes;
         Some(packet)
     }
 
@@ -390,13 +422,16 @@ impl Link {
         };
         let peak = self.transmitter.take_peak(now).max(waiting);
         self.transmitter.note_waiting(waiting);
-        self.queue_bytes_max = self.queue_bytes_max.max(peak);
+        if peak > 0 {
+            let most = &mut needed(&mut self.more).queue_bytes_max;
+            *most = peak.max(*most);
+        }
         peak
     }
 
     /// Most bytes that ever waited for the transmitter.
     pub fn queue_bytes_max(&self) -> u64 {
-        self.queue_bytes_max.max(self.transmitter.peak())
+        self.more.as_ref().map_or(0, |more| more.queue_bytes_max).max(self.transmitter.peak())
     }
 
     /// The header packets that waited until `now` in a header-first queue; none for another kind. (DEC-C28)
@@ -433,7 +468,10 @@ impl Link {
     /// Packets in the link: waiting, in transmission and in the air. All will arrive but those that a held queue or the
     /// air then drops.
     pub fn held(&self) -> Backlog {
-        let sent = Backlog { packets: self.arrivals.len(), bytes: self.held_bytes };
+        let sent = self
+            .more
+            .as_ref()
+            .map_or(Backlog::default(), |more| Backlog { packets: more.arrivals.len(), bytes: more.held_bytes });
         match &self.queue {
             Discipline::Departure(queue) => queue.backlog() + sent,
             _ => sent,
@@ -442,7 +480,7 @@ impl Link {
 
     /// What the link has done so far.
     pub fn counters(&self) -> LinkCounters {
-        let mut counters = self.counters.clone();
+        let mut counters = self.more.as_ref().map(|more| more.counters.clone()).unwrap_or_default();
         counters.packets_in += self.passed.packets;
         counters.bytes_in += self.passed.bytes;
         counters.packets_delivered += self.passed.packets;

@@ -26,6 +26,9 @@ struct Span {
     rest: u64,
 }
 
+/// Turns that there is memory for in any case.
+const LEAST_CAPACITY: usize = 8;
+
 impl Span {
     /// Before the first packet, and always where the rate is not constant: no packet is so long.
     const NONE: Span = Span { bytes: u32::MAX, whole: Duration::ZERO, rest: 0 };
@@ -100,6 +103,9 @@ impl Transmitter {
             }
             self.waiting_bytes -= u64::from(*bytes);
             self.waiting.pop_front();
+        }
+        if self.waiting.is_empty() && self.waiting.capacity() > LEAST_CAPACITY {
+            self.waiting = VecDeque::new(); // After a burst memory for another would be kept for good.
         }
         Backlog { packets: self.waiting.len(), bytes: self.waiting_bytes }
     }

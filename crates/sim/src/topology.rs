@@ -18,7 +18,7 @@ pub struct Topology {
     pub(crate) links: TiVec<LinkId, LinkSpec>,
     pub(crate) wlans: TiVec<WlanId, WlanSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
-    pub(crate) flows: TiVec<FlowId, Flow>,
+    pub(crate) flows: TiVec<FlowId, FlowSpec>,
     pub(crate) probes: TiVec<ProbeId, Probe>,
     pub(crate) workloads: TiVec<WorkloadId, Workload>,
 }
@@ -27,7 +27,8 @@ pub struct Topology {
 pub(crate) struct LinkSpec {
     pub name: String,
     pub ends: [NodeId; 2],
-    pub settings: [LinkSettings; 2],
+    /// Many links have the same.
+    pub settings: Arc<[LinkSettings; 2]>,
 }
 
 #[derive(Clone)]
@@ -97,6 +98,20 @@ pub struct Flow {
     pub ipv6: bool,
 }
 
+/// A flow of a topology.
+#[derive(Clone)]
+pub(crate) struct FlowSpec {
+    pub name: String,
+    pub from: NodeId,
+    pub to: NodeId,
+    /// Many flows have the same.
+    pub tcp: Arc<Config>,
+    pub socket: Arc<SocketChoice>,
+    pub start: Duration,
+    pub size: Option<u64>,
+    pub is_ipv6: bool,
+}
+
 pub(crate) fn family(is_ipv6: bool) -> Family {
     if is_ipv6 { Family::V6 } else { Family::V4 }
 }
@@ -107,9 +122,25 @@ impl Flow {
         let (socket, tcp) = (SocketChoice::default(), Config::default());
         Flow { name: name.to_owned(), from, to, socket, tcp, start: Duration::ZERO, size: None, ipv6: false }
     }
+}
 
-    pub(crate) fn family(&self) -> Family {
-        family(self.ipv6)
+impl FlowSpec {
+    /// With settings that are those of `last`, if they are equal.
+    fn new(flow: Flow, last: Option<&FlowSpec>) -> FlowSpec {
+        let Flow { name, from, to, socket, tcp, start, size, ipv6: is_ipv6 } = flow;
+        let tcp = match last {
+            Some(last) if *last.tcp == tcp => last.tcp.clone(),
+            _ => Arc::new(tcp),
+        };
+        let socket = match last {
+            Some(last) if *last.socket == socket => last.socket.clone(),
+            _ => Arc::new(socket),
+        };
+        FlowSpec { name, from, to, tcp, socket, start, size, is_ipv6 }
+    }
+
+    pub fn family(&self) -> Family {
+        family(self.is_ipv6)
     }
 }
 
@@ -183,6 +214,10 @@ impl Topology {
     /// Adds a link; `forward` is the direction from `a` to `b`.
     pub fn link(&mut self, name: &str, a: NodeId, b: NodeId, forward: LinkSettings, reverse: LinkSettings) -> LinkId {
         let settings = [forward, reverse];
+        let settings = match self.links.last() {
+            Some(last) if *last.settings == settings => last.settings.clone(),
+            _ => Arc::new(settings),
+        };
         self.links.push_and_get_key(LinkSpec { name: name.to_string(), ends: [a, b], settings })
     }
 
@@ -209,6 +244,7 @@ impl Topology {
 
     /// Adds a flow.
     pub fn flow(&mut self, flow: Flow) {
+        let flow = FlowSpec::new(flow, self.flows.last());
         self.flows.push(flow);
     }
 

@@ -12,11 +12,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod block_queue;
 mod config;
 pub mod congestion;
 mod connection;
 mod range_set;
 mod receiver;
+mod records;
 mod recovery;
 mod rtt;
 mod scoreboard;

@@ -10,7 +10,7 @@ use crate::fetch::fetch;
 use crate::index::{FlowId, ProbeId, SocketId, WorkloadId};
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample, WorkloadOutcome};
 use crate::settings::RunSettings;
-use crate::topology::Flow;
+use crate::topology::FlowSpec;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_schemes::socket::{FlowEnd, destination_port};
 use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stats, Stream};
@@ -56,7 +56,7 @@ fn endpoints(flow: FlowId, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
 
 impl Host {
     /// Adds the sending end of flow `id`, whose ends have the addresses `[from, to]`.
-    pub fn add_sender(&mut self, id: FlowId, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
+    pub fn add_sender(&mut self, id: FlowId, flow: &FlowSpec, ends: [IpAddr; 2], run: &RunSettings) {
         let start = Instant::ZERO + flow.start;
         let [sender, receiver] = endpoints(id, ends);
         let index = self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
@@ -65,7 +65,7 @@ impl Host {
     }
 
     /// Adds the receiving end of flow `id`, whose ends have the addresses `[from, to]`.
-    pub fn add_receiver(&mut self, id: FlowId, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
+    pub fn add_receiver(&mut self, id: FlowId, flow: &FlowSpec, ends: [IpAddr; 2], run: &RunSettings) {
         let [sender, receiver] = endpoints(id, ends);
         self.add(id, flow, [receiver, sender], Role::Receiver { size: flow.size }, run);
     }
@@ -93,7 +93,7 @@ impl Host {
     fn add(
         &mut self,
         id: FlowId,
-        flow: &Flow,
+        flow: &FlowSpec,
         [local, remote]: [Endpoint; 2],
         role: Role,
         run: &RunSettings,
@@ -101,7 +101,7 @@ impl Host {
         let mut rng = Rng::derive(run.seed, &format!("flows.{}/{}", flow.name, local.port));
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
         let has_digest = run.digests && flow.size.is_some();
-        let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..flow.tcp.clone() };
+        let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..(*flow.tcp).clone() };
         let place = self.ports.partition_point(|(port, _)| *port < local.port);
         self.ports.insert(place, (local.port, self.sockets.next_key()));
         let upper = if matches!(role, Role::Sender { .. }) { 0 } else { 1 << 32 };

@@ -3,7 +3,7 @@
 use super::application::{Application, Role};
 use crate::index::FlowId;
 use crate::outcome::Sample;
-use crate::topology::Flow;
+use crate::topology::FlowSpec;
 use airtcp_core::{Instant, Packet, Rng};
 use airtcp_schemes::socket::{FlowEnd, SocketSettings, SocketSite};
 use airtcp_tcp::{Connection, Opening, Stats};
@@ -23,12 +23,17 @@ pub struct FlowSocket {
     /// The deadline that is in the host's timers.
     pub armed: Option<Instant>,
     /// What its end had counted at the end of the warm-up, if there was one.
-    at_warmup: Option<Box<Stats>>,
-    /// What the controller had counted then.
-    controller_at_warmup: Vec<u64>,
-    /// What its hidden connections had.
-    counts_at_warmup: Vec<u64>,
+    at_warmup: Option<Box<AtWarmup>>,
     pub series: Vec<Sample>,
+}
+
+/// See [`FlowSocket::on_warm`].
+struct AtWarmup {
+    stats: Stats,
+    /// What the controller had counted.
+    controller: Vec<u64>,
+    /// What its hidden connections had.
+    counts: Vec<u64>,
 }
 
 /// Counts without what they were before.
@@ -39,7 +44,14 @@ fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str,
 
 impl FlowSocket {
     /// The end of flow number `flow` that opens its connection with `opening`.
-    pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> FlowSocket {
+    pub fn new(
+        flow: FlowId,
+        spec: &FlowSpec,
+        opening: Opening,
+        role: Role,
+        mut rng: Rng,
+        has_digest: bool,
+    ) -> FlowSocket {
         let settings = spec.socket.settings.clone();
         let mut site = SocketSite { opening: &opening, flow: flow.number(), rng: &mut rng };
         let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };
@@ -53,23 +65,23 @@ impl FlowSocket {
             rng,
             armed: None,
             at_warmup: None,
-            controller_at_warmup: Vec::new(),
-            counts_at_warmup: Vec::new(),
             series: Vec::new(),
         }
     }
 
     /// What is counted is counted from now on.
     pub fn on_warm(&mut self) {
-        self.at_warmup = self.end.as_ref().map(|end| Box::new(end.stats()));
-        self.controller_at_warmup = self.controller_counts().into_iter().map(|(_, count)| count).collect();
-        self.counts_at_warmup = self.counts().into_iter().map(|(_, count)| count).collect();
+        let numbers = |counts: Vec<(&str, u64)>| counts.into_iter().map(|(_, count)| count).collect();
+        self.at_warmup = self.end.as_ref().map(|end| {
+            let (controller, counts) = (numbers(self.controller_counts()), numbers(self.counts()));
+            Box::new(AtWarmup { stats: end.stats(), controller, counts })
+        });
         self.application.rounds.clear();
     }
 
     /// One of its counts at the end of the warm-up.
     pub fn before(&self, count: impl Fn(&Stats) -> u64) -> u64 {
-        self.at_warmup.as_deref().map_or(0, count)
+        self.at_warmup.as_ref().map_or(0, |before| count(&before.stats))
     }
 
     pub fn stats(&self) -> Stats {
@@ -87,7 +99,7 @@ impl FlowSocket {
     }
 
     pub fn counts_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        since(self.counts(), &self.counts_at_warmup)
+        since(self.counts(), self.at_warmup.as_ref().map_or(&[], |before| &before.counts))
     }
 
     pub fn controller_counts(&self) -> Vec<(&'static str, u64)> {
@@ -99,7 +111,7 @@ impl FlowSocket {
     }
 
     pub fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        since(self.controller_counts(), &self.controller_at_warmup)
+        since(self.controller_counts(), self.at_warmup.as_ref().map_or(&[], |before| &before.controller))
     }
 
     pub fn connect(&mut self, now: Instant) {

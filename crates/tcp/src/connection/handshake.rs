@@ -15,16 +15,15 @@ impl Connection {
     /// too.
     pub(super) fn syn_options(&self, now: Instant) -> TcpOptions {
         let answers = self.state == State::SynReceived;
-        let is_ipv4 = self.local.address.is_ipv4();
         TcpOptions {
-            mss: Some(self.config.announced_mss(is_ipv4)),
+            mss: Some(self.terms.announced_mss),
             window_scale: if answers {
                 self.options.our_shift
             } else {
-                self.config.window_scaling.then(|| self.receiver.window.wanted_shift())
+                self.terms.window_scaling.then(|| self.receiver.window.wanted_shift())
             },
-            sack_permitted: if answers { self.options.sack } else { self.config.offers_sack() },
-            timestamps: (if answers { self.options.timestamps } else { self.config.timestamps })
+            sack_permitted: if answers { self.options.sack } else { self.terms.offers_sack },
+            timestamps: (if answers { self.options.timestamps } else { self.terms.timestamps })
                 .then(|| self.options.stamp(now)),
             ..TcpOptions::default()
         }
@@ -34,7 +33,7 @@ impl Connection {
     pub(super) fn syn_ecn_flags(&self) -> TcpFlags {
         match self.state {
             State::SynReceived if self.options.ecn => TcpFlags::ECE,
-            State::SynSent if self.config.ecn && self.syn_retries == 0 => TcpFlags::ECE.with(TcpFlags::CWR),
+            State::SynSent if self.terms.ecn && self.syn_retries == 0 => TcpFlags::ECE.with(TcpFlags::CWR),
             _ => TcpFlags::default(),
         }
     }
@@ -43,20 +42,20 @@ impl Connection {
     pub(super) fn take_peer_syn(&mut self, tcp: &TcpHeader) {
         self.peer_sequence = Sequence::new(tcp.sequence);
         let theirs = &tcp.options;
-        self.options.timestamps = self.config.timestamps && theirs.timestamps.is_some();
+        self.options.timestamps = self.terms.timestamps && theirs.timestamps.is_some();
         *self.mould = Mould::new(self.local, self.remote, self.options.timestamps);
-        self.options.sack = self.config.offers_sack() && theirs.sack_permitted;
-        let scales = self.config.window_scaling && theirs.window_scale.is_some();
+        self.options.sack = self.terms.offers_sack && theirs.sack_permitted;
+        let scales = self.terms.window_scaling && theirs.window_scale.is_some();
         self.options.our_shift = scales.then(|| self.receiver.window.wanted_shift());
         self.receiver.window.set_shift(self.options.our_shift.unwrap_or(0));
-        let may_answer = self.config.ecn_answer && !tcp.flags.ack();
-        self.options.ecn = (self.config.ecn || may_answer) && tcp.flags.ece() && (tcp.flags.cwr() != tcp.flags.ack());
+        let may_answer = self.terms.ecn_answer && !tcp.flags.ack();
+        self.options.ecn = (self.terms.ecn || may_answer) && tcp.flags.ece() && (tcp.flags.cwr() != tcp.flags.ack());
         if let Some(stamp) = theirs.timestamps.filter(|_| self.options.timestamps) {
             self.options.note(stamp, 0, Instant::ZERO);
         }
         let is_ipv4 = self.local.address.is_ipv4();
         let theirs_mss = theirs.mss.map_or(default_mss(is_ipv4), u32::from).max(MIN_MSS);
-        let mss = theirs_mss.min(u32::from(self.config.announced_mss(is_ipv4)));
+        let mss = theirs_mss.min(u32::from(self.terms.announced_mss));
         self.sender.sk.mss_cache = mss - if self.options.timestamps { 12 } else { 0 };
         let shift = if scales { theirs.window_scale.unwrap_or(0) } else { 0 };
         self.sender.peer.start(tcp.window, shift, 1);
@@ -104,8 +103,7 @@ impl Connection {
         self.timers.stop(Timer::Retransmit);
         self.sender.ecn = self.options.ecn && self.sender.controller.answers_marks();
         self.sample_handshake(now, packet);
-        let Connection { sender, config, options, .. } = self;
-        sender.start(config, options.sack, now);
+        self.sender.start(self.options.sack, now);
         self.options.last_ack_sent = self.options.last_ack_sent.max(1);
         self.start_keepalive(now);
         if self.sender.closing {
@@ -134,7 +132,7 @@ impl Connection {
             }
             None => {
                 self.sender.rtt.forget_timeouts();
-                self.sender.rtt.set_base(Duration::from_secs(3).max(self.config.initial_rto));
+                self.sender.rtt.set_base(Duration::from_secs(3).max(self.terms.initial_rto));
             }
         }
         // As Linux: one lost SYN may be chance, two say that the path is in trouble.
@@ -145,8 +143,8 @@ impl Connection {
 
     /// Our SYN was not answered in time. False if the peer must be given up.
     pub(super) fn handle_syn_timeout(&mut self, now: Instant) -> bool {
-        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
-        let most = self.config.syn_retries.saturating_add(linear);
+        let linear = if self.state == State::SynSent { self.terms.syn_linear_timeouts } else { 0 };
+        let most = self.terms.syn_retries.saturating_add(linear);
         if self.syn_retries >= most || linear > 0 && self.has_waited_for_syns(now) {
             return false;
         }
@@ -163,7 +161,7 @@ impl Connection {
     /// Our first SYN was sent as long ago as all `syn_retries` take if each interval is twice the one before, and has
     /// been sent again (Linux `retransmits_timed_out()`).
     fn has_waited_for_syns(&self, now: Instant) -> bool {
-        let time = self.sender.rtt.time_of(self.config.syn_retries, self.config.initial_rto);
+        let time = self.sender.rtt.time_of(self.terms.syn_retries, self.terms.initial_rto);
         self.syn_retries > 0 && now.saturating_since(self.first_syn_at) >= time
     }
 }

@@ -1,7 +1,7 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
 use super::{CloseReason, Connection, State, reset_reply};
-use crate::receiver::{Arrival, Batch, Owed, Path, Piece, Taken};
+use crate::receiver::{Arrival, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps};
@@ -169,7 +169,7 @@ impl Connection {
             self.stats.rejected_segments += 1;
         }
         if self.state == State::TimeWait {
-            self.timers.set(Timer::Silence, now.saturating_add(self.config.time_wait));
+            self.timers.set(Timer::Silence, now.saturating_add(self.terms.time_wait));
         }
         self.receiver.acks.owe_now();
     }
@@ -307,7 +307,7 @@ impl Connection {
     fn batch_arrival(&mut self, now: Instant, arrival: Arrival, tcp: &TcpHeader, len: u32) {
         let piece = Piece { len, stamps: tcp.options.timestamps, ends: tcp.flags.psh() || tcp.flags.fin() };
         let joins = arrival == Arrival::InOrder;
-        if !joins || self.receiver.batch.is_some_and(|batch| batch.refuses(&piece)) {
+        if !joins || self.receiver.batch.as_ref().is_some_and(|batch| batch.refuses(&piece)) {
             self.end_batch(now);
         }
         if !joins {
@@ -324,7 +324,7 @@ impl Connection {
     /// Takes what came together as one segment.
     pub(super) fn end_batch(&mut self, now: Instant) {
         self.timers.stop(Timer::Batch);
-        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+        if let Some(len) = self.receiver.batch.as_mut().and_then(|batch| batch.take()) {
             let full = (len / self.largest_segment()).max(1);
             self.acknowledge_arrival(now, Arrival::InOrder, len, full);
         }
@@ -332,7 +332,7 @@ impl Connection {
 
     /// Payload of the largest segment that the peer may send.
     fn largest_segment(&self) -> u32 {
-        u32::from(self.config.largest_segment(self.local.address.is_ipv4(), self.options.timestamps))
+        u32::from(self.terms.announced_mss) - if self.options.timestamps { 12 } else { 0 }
     }
 
     /// The next `full` segments are here: see
@@ -412,7 +412,7 @@ impl Connection {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.enter_time_wait(now),
-            State::TimeWait => self.timers.set(Timer::Silence, now.saturating_add(self.config.time_wait)),
+            State::TimeWait => self.timers.set(Timer::Silence, now.saturating_add(self.terms.time_wait)),
             _ => {}
         }
     }
@@ -421,7 +421,7 @@ impl Connection {
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers.stop_all();
-        self.timers.set(Timer::Silence, now.saturating_add(self.config.time_wait));
+        self.timers.set(Timer::Silence, now.saturating_add(self.terms.time_wait));
     }
 }
 

@@ -12,6 +12,7 @@ mod options;
 mod output;
 mod reset;
 mod silence;
+mod terms;
 
 pub use reset::reset_reply;
 pub use silence::Patience;
@@ -31,6 +32,7 @@ use bytes::Bytes;
 use core::net::IpAddr;
 use mould::Mould;
 use options::Options;
+use terms::Terms;
 
 /// Of a send buffer that follows the window, before the handshake is over (Linux `tcp_wmem`).
 const FIRST_SEND_BUFFER: u64 = 16 << 10;
@@ -102,7 +104,7 @@ pub enum CloseReason {
 /// One TCP connection: no I/O, no clock.
 #[derive(Debug)]
 pub struct Connection {
-    config: Config,
+    terms: Terms,
     local: Endpoint,
     remote: Endpoint,
     state: State,
@@ -166,7 +168,7 @@ impl Connection {
             local: *local,
             remote: *remote,
             state: State::SynSent,
-            config: Config { ecn: config.ecn || sender.ecn_on_all, ..config.clone() },
+            terms: Terms { ecn: config.ecn || sender.ecn_on_all, ..Terms::of(config, local.address.is_ipv4()) },
             sender,
             receiver,
             options: Options::new(*timestamp_offset),

@@ -3,7 +3,7 @@
 use super::input::echo_flags;
 use super::mould::blank_segment;
 use super::{Connection, State};
-use crate::receiver::{Batch, Owed};
+use crate::receiver::Owed;
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
@@ -205,7 +205,7 @@ impl Connection {
 
     /// An acknowledgment leaves, for what has come of a batch, too, and with what waited to be reported selectively.
     fn settle_habits(&mut self, now: Instant) {
-        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+        if let Some(len) = self.receiver.batch.as_mut().and_then(|batch| batch.take()) {
             self.timers.stop(Timer::Batch);
             self.receiver.grow(now, len, self.sender.sk.mss_cache);
         }

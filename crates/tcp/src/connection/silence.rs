@@ -65,19 +65,19 @@ impl Connection {
     /// How long the peer may be silent, if the next wait for it takes `wait`.
     pub(super) fn limits(&self, wait: Duration) -> Limits {
         let probes = match self.orphan {
-            None => self.config.max_retries,
+            None => self.terms.max_retries,
             Some(Patience { retries: Some(retries), .. }) => retries,
-            Some(_) if wait < self.config.max_rto => ORPHAN_RETRIES,
+            Some(_) if wait < self.terms.max_rto => ORPHAN_RETRIES,
             Some(_) => 0,
         };
-        let time = self.sender.rtt.time_of(probes, self.config.min_rto);
-        Limits { probes, time, doublings: self.config.max_retries }
+        let time = self.sender.rtt.time_of(probes, self.terms.min_rto);
+        Limits { probes, time, doublings: self.terms.max_retries }
     }
 
     /// Data may flow: begins to watch whether the peer is there, if that is wanted.
     pub(super) fn start_keepalive(&mut self, now: Instant) {
-        if self.config.keepalive {
-            self.timers.start(Timer::Silence, now, self.config.keepalive_time.max(LEAST_WAIT));
+        if self.terms.keepalive {
+            self.timers.start(Timer::Silence, now, self.terms.keepalive_time.max(LEAST_WAIT));
         }
     }
 
@@ -91,7 +91,7 @@ impl Connection {
     }
 
     fn keep_alive(&mut self, now: Instant) {
-        let (time, interval) = (self.config.keepalive_time, self.config.keepalive_interval);
+        let (time, interval) = (self.terms.keepalive_time, self.terms.keepalive_interval);
         // Until something is to be sent again this is when the last acknowledgment came; each segment carries one.
         let silence = now.saturating_since(self.sender.sk.tcp_mstamp);
         let wait = if self.sender.has_something_to_send() {
@@ -99,7 +99,7 @@ impl Connection {
             time
         } else if silence < time {
             time.saturating_sub(silence)
-        } else if self.sender.unanswered_probes() < self.config.keepalive_probes {
+        } else if self.sender.unanswered_probes() < self.terms.keepalive_probes {
             self.sender.ask_peer(now);
             interval
         } else {

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use airtcp_core::{Duration, Instant, SackBlocks};
+use alloc::boxed::Box;
 
 /// Whether an acknowledgment is owed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct Acknowledger {
     /// Each segment's mark is echoed, or that it has none (RFC 8257), and not one mark until the peer answers it.
     pub echoes_each_mark: bool,
     /// Progress is acknowledged no sooner than it allows, if any.
-    pub spacing: Option<Spacing>,
+    pub spacing: Option<Box<Spacing>>,
     /// Segments that are acknowledged one by one.
     pub quick: QuickAcks,
     /// See [`Config::has_receive_habits`]: what most receivers need not look at with each segment.
@@ -41,7 +42,7 @@ pub struct Acknowledger {
     depend_on_path: bool,
     segments_limit: u32,
     delay: AckDelay,
-    compression: Option<SackCompression>,
+    compression: Option<Box<SackCompression>>,
     segments: u32,
     /// Offsets of the segments that arrived out of order most recently, newest first.
     recent: [Option<u64>; 4],
@@ -55,13 +56,13 @@ impl Acknowledger {
             owed: Owed::Nothing,
             echo_mark: false,
             echoes_each_mark: false,
-            spacing: config.acks_per_rtt.map(Spacing::new),
+            spacing: config.acks_per_rtt.map(|per_round_trip| Box::new(Spacing::new(per_round_trip))),
             quick: QuickAcks::new(config),
             has_habits: config.has_receive_habits(),
             depend_on_path: true,
             segments_limit: config.delayed_ack_segments.max(1),
             delay: AckDelay::new(config),
-            compression: SackCompression::new(config),
+            compression: SackCompression::new(config).map(Box::new),
             segments: 0,
             recent: [None; 4],
             duplicate: None,
@@ -94,7 +95,7 @@ impl Acknowledger {
         let is_quick = self.quick.is_quick();
         if is_quick || self.segments >= self.segments_limit {
             let spacing = self.spacing.as_ref().filter(|_| self.has_habits && !is_quick);
-            let allowed_at = spacing.map_or(now, Spacing::allowed_at);
+            let allowed_at = spacing.map_or(now, |spacing| spacing.allowed_at());
             if allowed_at > now && self.owed != Owed::Now {
                 self.owed = Owed::Later;
                 return Some(allowed_at);
@@ -147,7 +148,7 @@ impl Acknowledger {
 
     /// True if what waits is the report of segments above a hole.
     pub fn is_compressed(&self) -> bool {
-        self.compression.as_ref().is_some_and(SackCompression::is_waiting)
+        self.compression.as_ref().is_some_and(|compression| compression.is_waiting())
     }
 
     /// The same first, with habits: what waits to be reported selectively leaves, and acknowledgments are spaced.

@@ -24,6 +24,7 @@ use crate::sequence::Sequence;
 use crate::stats::Stats;
 use crate::stream::{Chunk, PIECE_MEMORY, most_pieces};
 use airtcp_core::{Duration, Instant, Packet, SackBlocks};
+use alloc::boxed::Box;
 use content::Content;
 
 /// What an arriving segment was.
@@ -49,9 +50,9 @@ pub struct Receiver {
     /// When to acknowledge, and what to report selectively.
     pub acks: Acknowledger,
     /// The round-trip time as the receiver sees it, if a habit asks for it.
-    pub round_trip: Option<RoundTrip>,
+    pub round_trip: Option<Box<RoundTrip>>,
     /// Segments that are taken as one, if any are.
-    pub batch: Option<Batch>,
+    pub batch: Option<Box<Batch>>,
     /// First offset the application has not read.
     read: u64,
     auto_read: bool,
@@ -68,8 +69,8 @@ impl Receiver {
             nxt: 1,
             window,
             acks: Acknowledger::new(config),
-            round_trip: asks_round_trip.then(RoundTrip::default),
-            batch: Batch::new(config),
+            round_trip: asks_round_trip.then(Box::default),
+            batch: Batch::new(config).map(Box::new),
             read: 1,
             auto_read: config.auto_read,
             out_of_order: RangeSet::default(),
@@ -95,7 +96,7 @@ impl Receiver {
 
     /// The round-trip time as the receiver sees it; zero if it is not known.
     pub fn round_trip(&self) -> Duration {
-        self.round_trip.map_or(Duration::ZERO, |round_trip| round_trip.get())
+        self.round_trip.as_ref().map_or(Duration::ZERO, |round_trip| round_trip.get())
     }
 
     /// A segment with data, perhaps a full one, echoes a clock of ours; `clock` is how it stands now, in ms.

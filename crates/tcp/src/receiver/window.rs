@@ -9,12 +9,13 @@ use super::autotuning::{self, Autotuning};
 use super::growth::Growth;
 use crate::config::Config;
 use airtcp_core::{Duration, Instant};
+use alloc::boxed::Box;
 
 /// Widest unscaled window.
 const MAX_FIELD: u64 = 0xffff;
 
 /// See the module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReceiveWindow {
     buffer: u64,
     /// The buffer never holds more.
@@ -22,7 +23,7 @@ pub struct ReceiveWindow {
     shift: u8,
     edge: u64,
     growth: Option<Growth>,
-    tuning: Option<Autotuning>,
+    tuning: Option<Box<Autotuning>>,
 }
 
 impl ReceiveWindow {
@@ -35,7 +36,7 @@ impl ReceiveWindow {
     /// The window that the configuration asks for; the peer sends segments of `mss` bytes at most.
     pub fn of(config: &Config, mss: u16) -> Self {
         let most = config.receive_buffer.0;
-        let tuning = config.receive_autotuning.then(|| Autotuning::new(most));
+        let tuning = config.receive_autotuning.then(|| Box::new(Autotuning::new(most)));
         let window = ReceiveWindow::new(if tuning.is_some() { most.min(autotuning::START) } else { most });
         let growth = config.window_growth.then(|| Growth::new(window.buffer, mss));
         ReceiveWindow { most: most.max(1), growth, tuning, ..window }

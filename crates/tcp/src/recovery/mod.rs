@@ -10,7 +10,7 @@ mod one_segment;
 mod rack;
 mod sack;
 
-use crate::config::{Config, RecoveryKind};
+use crate::config::{Config, Holes, RecoveryKind};
 use crate::congestion::TcpSock;
 use crate::scoreboard::{Scoreboard, SendOrder, Sent};
 use crate::stats::Stats;
@@ -90,10 +90,27 @@ pub trait LossDetector: Debug + Send {
     fn look_again(&mut self) {}
 }
 
+/// What a configuration says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair {
+    kind: RecoveryKind,
+    /// See [`Config::repair_holes`].
+    holes: Holes,
+    /// See [`Config::repair_again`].
+    again: bool,
+}
+
+impl Repair {
+    /// What `config` says.
+    pub fn of(config: &Config) -> Repair {
+        Repair { kind: config.recovery, holes: config.repair_holes, again: config.repair_again }
+    }
+}
+
 /// The detector for a connection; without SACK only NewReno and its elders can work.
-pub fn make(config: &Config, has_sack: bool) -> Box<dyn LossDetector> {
-    match config.recovery {
-        RecoveryKind::OneSegment => Box::new(one_segment::OneSegment::new(config, has_sack)),
+pub fn make(repair: Repair, has_sack: bool) -> Box<dyn LossDetector> {
+    match repair.kind {
+        RecoveryKind::OneSegment => Box::new(one_segment::OneSegment::new(repair, has_sack)),
         RecoveryKind::Rack if has_sack => Box::new(rack::Rack::default()),
         RecoveryKind::Sack if has_sack => Box::new(sack::Sack::default()),
         RecoveryKind::Reno => Box::new(classic::Reno),

@@ -12,8 +12,8 @@
 //!
 //! A timeout sends one segment again, too: everything else stays in flight, since nobody counts it.
 
-use super::{AckView, DUP_THRESH, LossDetector, sack};
-use crate::config::{Config, Holes};
+use super::{AckView, DUP_THRESH, LossDetector, Repair, sack};
+use crate::config::Holes;
 use crate::congestion::TcpSock;
 use crate::scoreboard::{Scoreboard, SendOrder, Sent, mark};
 use crate::stats::Stats;
@@ -30,14 +30,14 @@ pub struct OneSegment {
 }
 
 impl OneSegment {
-    /// As `config` says; without SACK only the first hole is known.
-    pub fn new(config: &Config, has_sack: bool) -> Self {
-        let holes = if has_sack { config.repair_holes } else { Holes::First };
-        OneSegment { holes, again: config.repair_again, head: 0, duplicates: 0 }
+    /// Without SACK only the first hole is known.
+    pub fn new(repair: Repair, has_sack: bool) -> Self {
+        let holes = if has_sack { repair.holes } else { Holes::First };
+        OneSegment { holes, again: repair.again, head: 0, duplicates: 0 }
     }
 
     fn lose_first(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, stats: &mut Stats) {
-        let Some(head) = board.head().copied() else { return };
+        let Some(head) = board.head() else { return };
         if head.order != self.head {
             (self.head, self.duplicates) = (head.order, 0);
         }

@@ -151,25 +151,14 @@ mod tests {
         sk.rtt_min_us = 40_000;
         for n in 0..10 {
             let sent_at = at(100 + n);
-            let sent = Sent {
-                start: 1 + n * 100,
-                end: 101 + n * 100,
-                sent_at,
-                order: 0,
-                first_tx_at: sent_at,
-                delivered_at: sent_at,
-                delivered: 0,
-                in_flight: 0,
-                lost: 0,
-                flags: 0,
-            };
-            board.push(sent, &mut sk);
+            let sent = Sent { start: 1 + n * 100, end: 101 + n * 100, sent_at, order: 0, delivered: 0, flags: 0 };
+            board.push(&sent, &mut sk);
         }
         (board, sk, Rack::default())
     }
 
     fn sack(n: u64, now: Instant, board: &mut Scoreboard, sk: &mut TcpSock, rack: &mut Rack) -> Option<Instant> {
-        board.mark_sacked(1 + n * 100, 101 + n * 100, sk, |_| {});
+        board.mark_sacked(1 + n * 100, 101 + n * 100, sk, |_, _| {});
         rack.on_delivered(Newest { order: n + 1, rtt: now.saturating_since(at(100 + n)) });
         let ack = AckView { now, una_advanced: false, duplicate: true, repeat_after: 0 };
         rack.detect(board, sk, &ack, &mut Stats::default())

@@ -221,11 +221,11 @@ impl Sender {
         if !facts.una_advanced {
             return;
         }
-        while let Some(sent) = self.board.pop_acknowledged(self.una, &mut self.sk) {
+        while let Some((sent, rate)) = self.board.pop_acknowledged(self.una, &mut self.sk) {
             if self.has_sack && !sent.has(crate::scoreboard::mark::DELIVERED) {
                 self.sk.delivered = self.sk.delivered.wrapping_add(1);
             }
-            delivery.on_acked(&sent);
+            delivery.on_acked(&sent, &rate);
         }
         facts.acked = delivery.acked;
         self.board.forget_below(self.una);

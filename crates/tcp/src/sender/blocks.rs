@@ -40,7 +40,8 @@ impl Sender {
             if left <= una || right <= left || right > nxt || right <= lowest {
                 continue;
             }
-            self.board.mark_sacked(left as u64, right as u64, &mut self.sk, |sent| delivery.on_sacked(sent));
+            self.board
+                .mark_sacked(left as u64, right as u64, &mut self.sk, |sent, rate| delivery.on_sacked(sent, rate));
         }
         facts.data_sacked = delivery.sacked > 0;
         let may_learn = self.sk.icsk_ca_state != CaState::Loss || self.undo.is_possible();

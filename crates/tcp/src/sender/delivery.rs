@@ -3,7 +3,7 @@
 
 use crate::congestion::{RateSample, TcpSock};
 use crate::recovery::Newest;
-use crate::scoreboard::{SendOrder, Sent, mark};
+use crate::scoreboard::{Rate, SendOrder, Sent, mark};
 use airtcp_core::{Duration, Instant};
 
 /// Collected while an acknowledgment is processed.
@@ -49,7 +49,7 @@ impl Delivery {
     }
 
     /// A segment was SACKed for the first time.
-    pub fn on_sacked(&mut self, sent: &Sent) {
+    pub fn on_sacked(&mut self, sent: &Sent, rate: &Rate) {
         self.sacked += 1;
         if !sent.has(mark::EVER_RETRANS) {
             widen(&mut self.sack_times, sent.sent_at);
@@ -59,7 +59,7 @@ impl Delivery {
             }
         }
         self.advance(sent);
-        self.take_rate(sent);
+        self.take_rate(sent, rate);
     }
 
     /// A SACKed segment that was sent again arrived twice: the first copy was overtaken, not lost.
@@ -70,7 +70,7 @@ impl Delivery {
     }
 
     /// A segment was cumulatively acknowledged.
-    pub fn on_acked(&mut self, sent: &Sent) {
+    pub fn on_acked(&mut self, sent: &Sent, rate: &Rate) {
         self.acked += 1;
         if sent.has(mark::EVER_RETRANS) {
             self.resent_acked = true;
@@ -83,7 +83,7 @@ impl Delivery {
             if !self.is_echo_older_than(sent) {
                 self.advance(sent);
             }
-            self.take_rate(sent);
+            self.take_rate(sent, rate);
         }
     }
 
@@ -106,17 +106,17 @@ impl Delivery {
         }
     }
 
-    fn take_rate(&mut self, sent: &Sent) {
+    fn take_rate(&mut self, sent: &Sent, rate: &Rate) {
         if sent.order > self.rate_order {
             self.rate_order = sent.order;
             self.rate_sent_at = sent.sent_at;
             self.rate.prior_delivered = sent.delivered;
-            self.rate.prior_mstamp_us = micros(sent.delivered_at).max(1);
+            self.rate.prior_mstamp_us = micros(rate.delivered_at).max(1);
             self.rate.is_app_limited = sent.has(mark::APP_LIMITED);
             self.rate.is_retrans = sent.has(mark::EVER_RETRANS);
-            self.rate.snd_interval_us = span_us(sent.first_tx_at, sent.sent_at);
-            self.rate.tx_in_flight = sent.in_flight;
-            self.rate_lost = sent.lost;
+            self.rate.snd_interval_us = span_us(rate.first_tx_at, sent.sent_at);
+            self.rate.tx_in_flight = rate.in_flight;
+            self.rate_lost = rate.lost;
         }
     }
 

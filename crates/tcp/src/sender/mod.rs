@@ -95,6 +95,9 @@ pub struct Sender {
     detector: Box<dyn LossDetector>,
     reduction: Reduction,
     has_sack: bool,
+    repair: recovery::Repair,
+    /// Segments are spaced whatever the controller.
+    paces: bool,
     /// Recovery is Linux's of today, and so is what belongs to it.
     follows_linux: bool,
     fin_sent: bool,
@@ -156,9 +159,11 @@ impl Sender {
             repeat_after: None,
             byte_counting: config.byte_counting,
             board: Scoreboard::default(),
-            detector: recovery::make(config, false),
+            detector: recovery::make(recovery::Repair::of(config), false),
             reduction: config.reduction(),
             has_sack: false,
+            repair: recovery::Repair::of(config),
+            paces: config.pacing,
             follows_linux: config.recovery == RecoveryKind::Rack,
             fin_sent: false,
             high_seq: 0,
@@ -182,12 +187,15 @@ impl Sender {
     }
 
     /// The handshake is over: `has_sack` is what was negotiated.
-    pub fn start(&mut self, config: &Config, has_sack: bool, now: Instant) {
+    pub fn start(&mut self, has_sack: bool, now: Instant) {
         (self.has_sack, self.sk.sack_ok) = (has_sack, has_sack);
         if self.controller.wants_losses() {
             self.board.keep_losses();
         }
-        self.detector = recovery::make(config, has_sack);
+        if self.controller.wants_losses() || self.controller.has_cong_control() {
+            self.board.keep_rates();
+        }
+        self.detector = recovery::make(self.repair, has_sack);
         self.una = 1;
         self.nxt = 1;
         // The SYN (Linux counts it).
@@ -199,7 +207,7 @@ impl Sender {
         self.window_use.changed(now);
         self.sync_sequence();
         self.controller.init(&mut self.sk);
-        if config.pacing {
+        if self.paces {
             self.sk.sk_pacing_status = Pacing::Needed;
         }
         self.tune_buffer();

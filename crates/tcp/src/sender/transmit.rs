@@ -133,24 +133,19 @@ impl Sender {
         if self.sk.tcp_in_cwnd_reduction() {
             self.prr.out = self.prr.out.saturating_add(1);
         }
-        self.pace_record(index, step);
+        let sent = self.board.record(index)?;
+        self.pace(sent.payload_len(), step.now);
         if index == 0 && !step.timers.is_set(Timer::Reorder) {
             self.rearm(false, step);
         }
-        self.send_again(index, step)
+        Some(self.send_again(&sent, step))
     }
 
-    fn pace_record(&mut self, index: usize, step: &Step) {
-        let len = self.board.record(index).map_or(0, Sent::payload_len);
-        self.pace(len, step.now);
-    }
-
-    fn send_again(&mut self, index: usize, step: &mut Step) -> Option<Transmission> {
-        let sent = *self.board.record(index)?;
+    fn send_again(&mut self, sent: &Sent, step: &mut Step) -> Transmission {
         step.stats.retransmitted_segments += 1;
         step.stats.retransmitted_bytes += u64::from(sent.payload_len());
         self.sk.lsndtime = step.now;
-        Some(self.describe(&sent))
+        self.describe(sent)
     }
 
     /// There are new data for a probe, and the peer takes them.
@@ -177,8 +172,9 @@ impl Sender {
                 let index = self.board.index_of(last)?;
                 // It repairs nothing that is known lost: neither the window nor undo counts it.
                 self.board.resent(index, false, step.now, &mut self.sk);
-                self.pace_record(index, step);
-                self.send_again(index, step)
+                let sent = self.board.record(index)?;
+                self.pace(sent.payload_len(), step.now);
+                Some(self.send_again(&sent, step))
             }
         };
         self.probe.sent(self.nxt, is_resent);
@@ -236,14 +232,10 @@ impl Sender {
             end: self.nxt + u64::from(len) + u64::from(fin),
             sent_at: step.now,
             order: 0,
-            first_tx_at: self.sk.first_tx_mstamp,
-            delivered_at: self.sk.delivered_mstamp,
             delivered: self.sk.delivered,
-            in_flight: 0,
-            lost: 0,
             flags: app_limited | if fin { mark::FIN } else { 0 },
         };
-        self.board.push(sent, &mut self.sk);
+        self.board.push(&sent, &mut self.sk);
         self.nxt = sent.end;
         self.fin_sent |= fin;
         self.sk.snd_nxt = self.sequence.at(self.nxt);

@@ -1,0 +1,272 @@
+//! The records of the segments in flight as they are in memory: 24 bytes each, of which an acknowledgment reads a cache line
+//! for two or three. Offsets and numbers of transmissions are kept in 32 bits, as differences from the newest.
+//!
+//! What only controllers that measure delivery rates look at is apart, and kept for those alone.
+
+use crate::block_queue::BlockQueue;
+use crate::scoreboard::{Rate, SendOrder, Sent, mark};
+use airtcp_core::Instant;
+use alloc::boxed::Box;
+
+/// One segment.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    sent_at: Instant,
+    /// Offset of its first byte.
+    start: u32,
+    order: u32,
+    delivered: u32,
+    /// Of its payload.
+    len: u16,
+    flags: u8,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    all: BlockQueue<Record>,
+    rates: Option<Box<BlockQueue<Rate>>>,
+    /// One past the highest offset: all records begin less than 2^32 before it.
+    end: u64,
+    /// Transmissions so far: the latest of each record is less than 2^32 of them ago.
+    transmissions: SendOrder,
+}
+
+/// The number whose last 32 bits are `low`, less than 2^32 before `newest`.
+#[inline]
+fn widened(low: u32, newest: u64) -> u64 {
+    newest.wrapping_sub(u64::from((newest as u32).wrapping_sub(low)))
+}
+
+impl Records {
+    /// From now on rates are kept; without a record only.
+    pub fn keep_rates(&mut self) {
+        self.rates = Some(Box::default());
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// True without any.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// One past the highest offset that was ever sent.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The record at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Sent> {
+        self.all.get(index).map(|record| self.sent(record))
+    }
+
+    /// The oldest.
+    #[inline]
+    pub fn first(&self) -> Option<Sent> {
+        self.all.first().map(|record| self.sent(record))
+    }
+
+    /// The newest.
+    pub fn last(&self) -> Option<Sent> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// The marks of the record at `index`; none if there is no such record.
+    #[inline]
+    pub fn flags(&self, index: usize) -> u8 {
+        self.all.get(index).map_or(0, |record| record.flags)
+    }
+
+    #[inline]
+    fn sent(&self, record: &Record) -> Sent {
+        let start = widened(record.start, self.end);
+        Sent {
+            start,
+            end: widened(record.past(), self.end),
+            sent_at: record.sent_at,
+            order: widened(record.order, self.transmissions),
+            delivered: record.delivered,
+            flags: record.flags,
+        }
+    }
+
+    /// What a record says of rates; nothing if that is not kept.
+    pub fn rate(&self, index: usize) -> Rate {
+        self.rates.as_ref().and_then(|rates| rates.get(index)).copied().unwrap_or_default()
+    }
+
+    /// Index of the first record that begins at or after `offset`.
+    pub fn first_from(&self, offset: u64) -> usize {
+        if self.all.first().is_none_or(|front| widened(front.start, self.end) >= offset) {
+            return 0;
+        }
+        self.all.partition_point(|record| widened(record.start, self.end) < offset)
+    }
+
+    /// Adds a segment that was sent for the first time, as the next transmission whatever `order` says; `rate` is asked for what
+    /// is kept of rates.
+    #[inline]
+    pub fn push(&mut self, sent: &Sent, rate: impl FnOnce() -> Rate) {
+        let (start, order) = (sent.start as u32, self.next_order());
+        let len = (sent.end as u32).wrapping_sub(start).wrapping_sub(u32::from(sent.has(mark::FIN))) as u16;
+        self.end = sent.end;
+        self.all.push(Record {
+            sent_at: sent.sent_at,
+            start,
+            order,
+            delivered: sent.delivered,
+            len,
+            flags: sent.flags,
+        });
+        if let Some(rates) = &mut self.rates {
+            rates.push(rate());
+        }
+    }
+
+    #[inline]
+    fn next_order(&mut self) -> u32 {
+        self.transmissions += 1;
+        self.transmissions as u32
+    }
+
+    /// Takes the first `count` out.
+    #[inline]
+    pub fn pop(&mut self, count: usize) {
+        self.all.pop(count);
+        if let Some(rates) = &mut self.rates {
+            rates.pop(count);
+        }
+    }
+
+    /// What of the first record is below `ack` is acknowledged.
+    pub fn cut_first(&mut self, ack: u64) {
+        let end = self.end;
+        if let Some(first) = self.all.get_mut(0) {
+            first.len -= (ack - widened(first.start, end)) as u16;
+            first.start = ack as u32;
+        }
+    }
+
+    /// Sets the marks of the record at `index`; says what they were.
+    #[inline]
+    pub fn set_flags(&mut self, index: usize, flags: u8) -> u8 {
+        self.all.get_mut(index).map_or(flags, |record| core::mem::replace(&mut record.flags, flags))
+    }
+
+    /// The record at `index` was sent again, as the next transmission, when so many segments had been delivered. Returns where it
+    /// begins, and the number of the transmission.
+    pub fn resend(&mut self, index: usize, now: Instant, delivered: u32, rate: Rate) -> Option<(u64, SendOrder)> {
+        let next = self.next_order();
+        if let Some(kept) = self.rates.as_mut().and_then(|rates| rates.get_mut(index)) {
+            *kept = rate;
+        }
+        let (end, record) = (self.end, self.all.get_mut(index)?);
+        (record.sent_at, record.order, record.delivered) = (now, next, delivered);
+        Some((widened(record.start, end), self.transmissions))
+    }
+
+    /// How many records end at or before `ack`, when the first of them was sent, and the last of them; none unless it ends at
+    /// `ack` and all were sent once and nothing is marked.
+    #[inline]
+    pub fn plain_below(&self, ack: u64) -> Option<(usize, Instant, Sent)> {
+        // Less than 2^31 bytes are in flight, by far: differences in 32 bits tell all.
+        let missing = |record: &Record| (ack as u32).wrapping_sub(record.past()) as i32;
+        let first = self.all.first()?;
+        let (mut count, mut last, mut flags) = (1, first, first.flags);
+        while missing(last) > 0 {
+            last = self.all.get(count)?;
+            flags |= last.flags;
+            count += 1;
+        }
+        let is_plain = missing(last) == 0 && flags & !(mark::FIN | mark::APP_LIMITED) == 0;
+        is_plain.then(|| (count, first.sent_at, self.sent(last)))
+    }
+}
+
+impl Record {
+    /// One past its last offset, FIN included.
+    #[inline]
+    fn past(&self) -> u32 {
+        self.start.wrapping_add(u32::from(self.len)).wrapping_add(u32::from(self.flags & mark::FIN != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Rng;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn what_was_put_down_is_read_again_however_far_offsets_and_transmissions_are() {
+        let mut rng = Rng::derive(1, "records");
+        for far in [1, (1 << 32) - 5_000, (1 << 40) - 7_000] {
+            let (mut records, mut model) = (Records::default(), VecDeque::<Sent>::new());
+            (records.end, records.transmissions) = (far, far);
+            records.keep_rates();
+            for n in 0..5_000 {
+                let now = Instant::from_nanos(n << 40);
+                match rng.below(4) {
+                    0 => {
+                        let count = rng.below(3) as usize;
+                        records.pop(count);
+                        model.drain(..count.min(model.len()));
+                    }
+                    1 if !model.is_empty() => {
+                        let index = rng.below(model.len() as u64) as usize;
+                        let flags = rng.below(256) as u8 & !mark::FIN | model[index].flags & mark::FIN;
+                        assert_eq!(records.set_flags(index, flags), model[index].flags);
+                        let resent = records.resend(index, now, n as u32, Rate::default());
+                        let order = records.transmissions;
+                        assert_eq!(resent, Some((model[index].start, order)));
+                        model[index] = Sent { sent_at: now, order, delivered: n as u32, flags, ..model[index] };
+                    }
+                    _ => {
+                        let (start, fin) = (records.end(), rng.below(2) as u8);
+                        let end = start + rng.below(1 << 16) + u64::from(fin);
+                        let order = records.transmissions + 1;
+                        let sent = Sent { start, end, sent_at: now, order, delivered: 7, flags: fin * mark::FIN };
+                        records.push(&sent, Rate::default);
+                        model.push_back(sent);
+                    }
+                }
+                assert!((0..=model.len()).all(|index| records.get(index) == model.get(index).copied()));
+                assert_eq!((records.len(), records.last()), (model.len(), model.back().copied()));
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_record_that_is_acknowledged_in_part_the_rest_stays() {
+        let mut records = Records::default();
+        let sent = Sent { start: 1, end: 102, sent_at: Instant::ZERO, order: 1, delivered: 0, flags: mark::FIN };
+        records.push(&sent, Rate::default);
+        records.cut_first(51);
+        assert_eq!(records.get(0), Some(Sent { start: 51, ..sent }));
+        assert_eq!((records.first_from(51), records.first_from(52), records.end()), (0, 1, 102));
+    }
+
+    #[test]
+    fn rates_are_kept_if_they_are_asked_for() {
+        let rate = Rate { in_flight: 3, ..Rate::default() };
+        for keeps in [false, true] {
+            let mut records = Records::default();
+            if keeps {
+                records.keep_rates();
+            }
+            let sent = Sent { start: 1, end: 2, sent_at: Instant::ZERO, order: 1, delivered: 0, flags: 0 };
+            records.push(&sent, || rate);
+            assert_eq!(records.rate(0), if keeps { rate } else { Rate::default() });
+            let again = Rate { lost: 2, ..rate };
+            records.resend(0, Instant::ZERO, 0, again);
+            assert_eq!(records.rate(0), if keeps { again } else { Rate::default() });
+        }
+    }
+}
