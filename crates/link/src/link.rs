@@ -15,7 +15,7 @@ use crate::counters::LinkCounters;
 use crate::queue::{self, Discipline, HeaderLevels, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
-use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng};
+use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng, count_one};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -118,7 +118,7 @@ impl Link {
 
     #[inline]
     fn count_in(&mut self, bytes: u32) {
-        self.counters.packets_in += 1;
+        count_one(&mut self.counters.packets_in);
         self.counters.bytes_in += u64::from(bytes);
     }
 
@@ -183,7 +183,7 @@ impl Link {
             self.insert(at, bytes, packet);
             return None;
         }
-        self.passed.packets += 1;
+        count_one(&mut self.passed.packets);
         self.passed.bytes += u64::from(bytes);
         Some((at, packet))
     }
@@ -369,7 +369,7 @@ impl Link {
         let packet = self.arrivals.pop_front()?.packet;
         let bytes = u64::from(packet.wire_len());
         self.held_bytes -= bytes;
-        self.counters.packets_delivered += 1;
+        count_one(&mut self.counters.packets_delivered);
         self.counters.bytes_delivered += bytes;
         Some(packet)
     }

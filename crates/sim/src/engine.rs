@@ -18,7 +18,7 @@ use crate::pipe::Pipe;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
 use crate::upcoming::Entry;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port, TxStatus};
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port, TxStatus, count_one};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
 
@@ -73,7 +73,7 @@ impl Engine<'_> {
             self.now = at;
             self.network.since = self.network.queue.since(source).then(at);
             self.network.tap.advance(at);
-            self.events += 1;
+            count_one(&mut self.events);
             self.guard.step();
             if self.guard.is_due() {
                 self.guard.look(at)?;

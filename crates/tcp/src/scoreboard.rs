@@ -8,7 +8,7 @@
 
 use crate::congestion::{LostSegment, TcpSock};
 use crate::range_set::RangeSet;
-use airtcp_core::Instant;
+use airtcp_core::{Instant, count_one};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -150,7 +150,7 @@ impl Scoreboard {
 
     /// Adds a segment just sent for the first time.
     pub fn push(&mut self, mut sent: Sent, sk: &mut TcpSock) {
-        self.transmissions += 1;
+        count_one(&mut self.transmissions);
         sk.packets_out += 1;
         sent.order = self.transmissions;
         (sent.in_flight, sent.lost) = (sk.tcp_packets_in_flight(), sk.lost);
@@ -461,7 +461,7 @@ impl Scoreboard {
         let marks = if is_repair { mark::RETRANS | mark::EVER_RETRANS } else { mark::EVER_RETRANS };
         let flags = self.records[index].flags;
         self.reflag(index, (flags | marks) & !mark::JUDGED, sk);
-        self.transmissions += 1;
+        count_one(&mut self.transmissions);
         let record = &mut self.records[index];
         record.sent_at = now;
         record.order = self.transmissions;

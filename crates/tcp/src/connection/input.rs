@@ -4,7 +4,7 @@ use super::{CloseReason, Connection, State, reset_reply};
 use crate::receiver::{Arrival, Batch, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
-use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps};
+use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps, count_one};
 
 /// At most one challenge in this time, so that two confused ends do not answer each other for ever
 /// (Linux `tcp_invalid_ratelimit`).
@@ -25,7 +25,7 @@ impl Connection {
             self.stats.rejected_segments += 1;
             return;
         }
-        self.stats.segments_received += 1;
+        count_one(&mut self.stats.segments_received);
         if self.state == State::SynSent {
             self.handle_in_syn_sent(now, packet, tcp);
         } else {

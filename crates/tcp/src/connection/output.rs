@@ -7,7 +7,7 @@ use crate::receiver::{Batch, Owed};
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
-use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader};
+use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader, count_one};
 use bytes::Bytes;
 
 impl Connection {
@@ -37,7 +37,7 @@ impl Connection {
     #[cold]
     fn poll_unestablished(&mut self, now: Instant) -> Option<Packet> {
         if let Some(reply) = self.stray_reply.take() {
-            self.stats.segments_sent += 1;
+            count_one(&mut self.stats.segments_sent);
             return Some(reply);
         }
         if self.state == State::Closed { self.poll_reset(now) } else { self.poll_syn(now) }
@@ -96,7 +96,7 @@ impl Connection {
         // RFC 8257 section 3.5.
         let ecn = if ecn.ece() && self.sender.ecn_on_all { Ecn::Ect0 } else { Ecn::NotEct };
         segment.traffic_class = ecn.bits();
-        self.stats.segments_sent += 1;
+        count_one(&mut self.stats.segments_sent);
         Some(Packet::tcp_bytes(&segment, Bytes::new()))
     }
 
@@ -131,7 +131,9 @@ impl Connection {
             self.note_acknowledged();
         }
         self.stats.bytes_sent += u64::from(sent.len);
-        self.stats.data_segments_sent += u64::from(sent.len > 0);
+        if sent.len > 0 {
+            count_one(&mut self.stats.data_segments_sent);
+        }
         self.finish_segment(&fields, Some(sent))
     }
 
@@ -161,9 +163,9 @@ impl Connection {
             self.settle_habits(now);
         }
         self.note_acknowledged();
-        self.stats.acks_sent += 1;
+        count_one(&mut self.stats.acks_sent);
         let Some(blocks) = blocks else { return self.finish_segment(&fields, None) };
-        self.stats.segments_sent += 1;
+        count_one(&mut self.stats.segments_sent);
         self.mould.report(&fields, blocks)
     }
 
@@ -214,7 +216,7 @@ impl Connection {
 
     #[inline(always)]
     fn finish_segment(&mut self, fields: &Fields, sent: Option<Transmission>) -> Packet {
-        self.stats.segments_sent += 1;
+        count_one(&mut self.stats.segments_sent);
         let payload = sent.map(|sent| (self.sender.buffer.payload(sent.start - 1, sent.len), sent.len));
         match payload {
             Some((SegmentPayload::Virtual { stream, offset }, len)) => {

@@ -6,6 +6,7 @@ use super::ack::{AckFacts, Prior};
 use super::{AckInput, Sender, Step};
 use crate::congestion::{AckEvent, AckSample, CaState};
 use crate::recovery::Newest;
+use airtcp_core::count_one;
 
 impl Sender {
     /// Takes an acknowledgment above `una` that makes progress and does nothing else; false, and nothing has happened, if it is
@@ -71,7 +72,7 @@ impl Sender {
         self.note_stamps(input);
         let mut facts = AckFacts { duplicates: 1, ..self.facts_of(input) };
         self.controller.in_ack_event(&mut self.sk, AckEvent::default());
-        step.stats.dupacks_received += 1;
+        count_one(&mut step.stats.dupacks_received);
         self.notice.on_ack(self.una, &facts, false);
         self.alert(&mut facts, step);
         self.sk.forget_app_limited();
