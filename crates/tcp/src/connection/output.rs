@@ -19,7 +19,7 @@ impl Connection {
         if let Some(ack) = self.earlier_ack.take() {
             return Some(ack);
         }
-        self.poll_segment(now)
+        self.poll_segment(now).map(|(packet, _)| packet)
     }
 
     /// Hands everything that is to be sent now to `send`: all that [`Connection::poll_transmit`] would return.
@@ -28,8 +28,11 @@ impl Connection {
         if !self.is_established() || self.earlier_ack.is_some() {
             return core::iter::from_fn(|| self.poll_transmit(now)).for_each(send);
         }
-        while let Some(packet) = self.poll_segment(now) {
+        while let Some((packet, is_last)) = self.poll_segment(now) {
             send(packet);
+            if is_last {
+                return;
+            }
         }
     }
 
@@ -43,18 +46,20 @@ impl Connection {
         if self.state == State::Closed { self.poll_reset(now) } else { self.poll_syn(now) }
     }
 
-    /// The next segment of a connection in which data may flow.
+    /// The next segment of a connection in which data may flow, and whether it is known that none follows it now: another poll
+    /// would return nothing and change nothing.
     #[inline(always)]
-    fn poll_segment(&mut self, now: Instant) -> Option<Packet> {
+    fn poll_segment(&mut self, now: Instant) -> Option<(Packet, bool)> {
         // A selective report leaves on its own, so that it never makes a data segment too large and
         // a duplicate acknowledgment carries no data.
         if self.receiver.acks.owed == Owed::Now && self.receiver.has_report() {
-            return Some(self.acknowledge(now));
+            return Some((self.acknowledge(now), false));
         }
         if self.sender.has_something_to_send() {
             let clock = self.options.clock(now);
             if let Some(transmission) = self.with_sender(now, |sender, step| sender.poll(clock, step)) {
-                return Some(self.data_segment(now, transmission));
+                let segment = self.data_segment(now, transmission);
+                return Some((segment, transmission.is_last && self.receiver.acks.owed != Owed::Now));
             }
         }
         if self.sender.peer_probe_due {
@@ -62,9 +67,9 @@ impl Connection {
             let asks_for_window = self.sender.has_something_to_send();
             self.stats.window_probes += u64::from(asks_for_window);
             self.stats.keepalive_probes += u64::from(!asks_for_window);
-            return Some(self.peer_probe(now));
+            return Some((self.peer_probe(now), false));
         }
-        (self.receiver.acks.owed == Owed::Now).then(|| self.acknowledge(now))
+        (self.receiver.acks.owed == Owed::Now).then(|| (self.acknowledge(now), true))
     }
 
     #[cold]
