@@ -187,7 +187,8 @@ impl Connection {
     fn take_acknowledgment(&mut self, now: Instant, tcp: &TcpHeader, sequence: i64, len: u32) -> bool {
         let ack = self.sender.sequence.offset(tcp.acknowledgment, self.sender.una);
         let una = self.sender.una as i64;
-        if ack > self.sender.nxt as i64 || ack < una - self.sender.peer.largest.max(1 << 16) as i64 {
+        let is_too_old = ack < una && ack < una - self.sender.peer.largest.max(1 << 16) as i64;
+        if ack > self.sender.nxt as i64 || is_too_old {
             self.stats.rejected_segments += 1;
             self.challenge(now);
             return false;

@@ -206,7 +206,8 @@ impl Receiver {
         if from >= to {
             return Arrival::Duplicate;
         }
-        if self.content.pieces() >= most_pieces(self.window.buffer()) {
+        let pieces = self.content.pieces();
+        if pieces > 0 && pieces >= most_pieces(self.window.buffer()) {
             stats.segments_without_memory += 1;
             return Arrival::Duplicate;
         }
