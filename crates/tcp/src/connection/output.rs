@@ -13,13 +13,18 @@ use bytes::Bytes;
 impl Connection {
     /// The next packet to send now; call again until there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        self.poll_transmit_or_last(now).map(|(packet, _)| packet)
+    }
+
+    /// The same, and true with a packet behind which there is none: another call would return nothing and change nothing.
+    pub fn poll_transmit_or_last(&mut self, now: Instant) -> Option<(Packet, bool)> {
         if !self.is_established() {
-            return self.poll_unestablished(now);
+            return self.poll_unestablished(now).map(|packet| (packet, false));
         }
         if let Some(ack) = self.earlier_ack.take() {
-            return Some(ack);
+            return Some((ack, false));
         }
-        self.poll_segment(now).map(|(packet, _)| packet)
+        self.poll_segment(now)
     }
 
     /// Hands everything that is to be sent now to `send`: all that [`Connection::poll_transmit`] would return.
@@ -46,8 +51,7 @@ impl Connection {
         if self.state == State::Closed { self.poll_reset(now) } else { self.poll_syn(now) }
     }
 
-    /// The next segment of a connection in which data may flow, and whether it is known that none follows it now: another poll
-    /// would return nothing and change nothing.
+    /// The next segment of a connection in which data may flow, and whether it is known that none follows it now.
     #[inline(always)]
     fn poll_segment(&mut self, now: Instant) -> Option<(Packet, bool)> {
         // A selective report leaves on its own, so that it never makes a data segment too large and
