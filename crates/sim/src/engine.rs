@@ -110,11 +110,19 @@ impl Engine<'_> {
         }
     }
 
+    /// The event is taken back only if the element sets no other in its place, which it mostly does.
     #[inline(never)]
     fn handle_timeout(&mut self, index: ElementId) {
-        self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
+        self.elements[index].armed = Instant::MAX;
+        self.time_out(index);
+        if self.elements[index].armed == Instant::MAX {
+            self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
+        }
+    }
+
+    #[inline]
+    fn time_out(&mut self, index: ElementId) {
         let slot = &mut self.elements[index];
-        slot.armed = Instant::MAX;
         if slot.poll_timeout().is_none_or(|due| due > self.now) {
             return slot.arm(self.now, &mut self.network);
         }
