@@ -192,7 +192,9 @@ mod tests {
         window.set_shift(3);
         let mut edge = 0;
         // What is free, behind what was acknowledged; the edge that follows, in steps of eight bytes.
-        for (nxt, free, follows) in [(1, 99_999, 100_000), (1, 99_000, 100_000), (50_001, 49_999, 100_000), (90_001, 5, 100_000)] {
+        for (nxt, free, follows) in
+            [(1, 99_999, 100_000), (1, 99_000, 100_000), (50_001, 49_999, 100_000), (90_001, 5, 100_000)]
+        {
             let field = u64::from(window.announce(nxt, free, 1000));
             edge = edge.max(nxt + (field << 3));
             assert_eq!((window.edge(), field), (edge, (follows - nxt) >> 3), "{nxt}");
