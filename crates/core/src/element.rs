@@ -8,7 +8,7 @@
 //! [`Context`] counts every side of that equation in the element's [`Ledger`].
 
 use crate::event::{Event, Gauge};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, count_one};
 use crate::packet::{FlowKey, Packet};
 use crate::port::Port;
 use crate::reason::{CreateReason, DropReason};
@@ -380,7 +380,7 @@ impl<'a> Context<'a> {
     }
     /// The same, and gives back what the packet was made of, for the next one ([`Packet::tcp_virtual_in`]).
     pub fn consume_and_keep(&mut self, packet: Packet) -> Packet {
-        self.ledger.consumed += 1;
+        count_one(&mut self.ledger.consumed);
         packet
     }
     /// Counts an event once.

@@ -8,6 +8,13 @@ use crate::port::Port;
 use crate::reason::{CreateReason, DropReason};
 use alloc::vec::Vec;
 
+/// Adds one to a count. One of 64 bits that takes single steps is full after centuries: its end need not be looked for, and this
+/// is done for each packet many times.
+#[inline(always)]
+pub const fn count_one(count: &mut u64) {
+    *count = count.wrapping_add(1);
+}
+
 /// How often each of a few things happened, in the order in which they first did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<K>(Vec<(K, u64)>);
@@ -24,7 +31,7 @@ impl<K: Copy + PartialEq> Counts<K> {
     pub fn add(&mut self, key: K, amount: u64) {
         match self.0.first_mut() {
             // A host makes packets for one reason only.
-            Some((first, count)) if *first == key => *count += amount,
+            Some((first, count)) if *first == key => *count = count.wrapping_add(amount),
             _ => self.add_to_other(key, amount),
         }
     }
@@ -74,13 +81,13 @@ impl Ledger {
     /// Notes a packet that is given to the element.
     #[inline]
     pub fn receive(&mut self, port: Port) {
-        self.received[port.index()] += 1;
+        count_one(&mut self.received[port.index()]);
     }
 
     /// Notes a packet that the element sent.
     #[inline]
     pub fn send(&mut self, port: Port) {
-        self.sent[port.index()] += 1;
+        count_one(&mut self.sent[port.index()]);
     }
 
     /// Notes that a packet which was sent did not get out after all.

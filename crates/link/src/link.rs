@@ -15,7 +15,7 @@ use crate::counters::LinkCounters;
 use crate::queue::{self, Discipline, HeaderLevels, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
-use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng};
+use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng, count_one};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -141,7 +141,7 @@ impl Link {
     #[inline]
     fn count_in(&mut self, bytes: u32) {
         let counters = self.counted();
-        counters.packets_in += 1;
+        count_one(&mut counters.packets_in);
         counters.bytes_in += u64::from(bytes);
     }
 
@@ -205,7 +205,7 @@ impl Link {
             self.hold(at, bytes, packet);
             return None;
         }
-        self.passed.packets += 1;
+        count_one(&mut self.passed.packets);
         self.passed.bytes += u64::from(bytes);
         Some((at, packet))
     }
@@ -401,7 +401,7 @@ impl Link {
         let packet = arrivals.pop_front()?.packet;
         let bytes = u64::from(packet.wire_len());
         *held_bytes -= bytes;
-        counters.packets_delivered += 1;
+        count_one(&mut counters.packets_delivered);
         counters.bytes_delivered += bytes;
         Some(packet)
     }

@@ -18,7 +18,7 @@ use crate::pipe::Pipe;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
 use crate::upcoming::Entry;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port, TxStatus};
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port, TxStatus, count_one};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
 
@@ -73,7 +73,7 @@ impl Engine<'_> {
             self.now = at;
             self.network.since = self.network.queue.since(source).then(at);
             self.network.tap.advance(at);
-            self.events += 1;
+            count_one(&mut self.events);
             self.guard.step();
             if self.guard.is_due() {
                 self.guard.look(at)?;
@@ -110,11 +110,19 @@ impl Engine<'_> {
         }
     }
 
+    /// The event is taken back only if the element sets no other in its place, which it mostly does.
     #[inline(never)]
     fn handle_timeout(&mut self, index: ElementId) {
-        self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
+        self.elements[index].armed = Instant::MAX;
+        self.time_out(index);
+        if self.elements[index].armed == Instant::MAX {
+            self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
+        }
+    }
+
+    #[inline]
+    fn time_out(&mut self, index: ElementId) {
         let slot = &mut self.elements[index];
-        slot.armed = Instant::MAX;
         if slot.poll_timeout().is_none_or(|due| due > self.now) {
             return slot.arm(self.now, &mut self.network);
         }

@@ -1,7 +1,7 @@
 //! Ends a run that would not end by itself: time must go on, and nobody may have asked to stop.
 
 use crate::error::SimError;
-use airtcp_core::Instant;
+use airtcp_core::{Instant, count_one};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +28,7 @@ impl Guard {
 
     #[inline]
     pub fn step(&mut self) {
-        self.steps += 1;
+        count_one(&mut self.steps);
     }
 
     /// True if it is time to [look](Guard::look).

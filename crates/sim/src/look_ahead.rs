@@ -8,7 +8,7 @@ use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
 use crate::fetch::{fetch, fetch_from};
 use crate::host::Host;
-use crate::index::{FanId, NodeId};
+use crate::index::{FanId, Hop, NodeId};
 use crate::upcoming::Entry;
 use airtcp_core::Packet;
 
@@ -47,8 +47,9 @@ impl Engine<'_> {
             fetch(host);
         }
         if let Some(next) = coming(SOCKET) {
-            if let Some(departure) = &self.network.departures[self.node_behind(next)] {
-                fetch(&self.network.pipes[departure.pipe]);
+            let departure = self.network.departures[self.node_behind(next)].as_ref();
+            if let Some(Hop::Wire(pipe)) = departure.map(|departure| departure.hop) {
+                fetch(&self.network.pipes[pipe]);
             }
             if let Some(host) = self.host_behind(next) {
                 host.fetch_socket(&next.what);

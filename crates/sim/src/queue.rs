@@ -8,7 +8,7 @@
 //! the next level, up to a single winner, or until the same goes on as before. Which of two is earlier is nothing that a
 //! processor would have to guess.
 
-use airtcp_core::Instant;
+use airtcp_core::{Instant, count_one};
 use std::hint;
 use std::ops::Range;
 
@@ -252,7 +252,7 @@ impl EventQueue {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
-        self.put += 1;
+        count_one(&mut self.put);
         self.places[source as usize] = Place { since, put: self.put };
         self.put(Key::new(at, source));
     }

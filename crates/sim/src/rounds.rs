@@ -66,18 +66,19 @@ impl Rounds {
         self.total
     }
 
-    /// The value of which so many per cent of all samples and of `more`, which are longer than any, are not above; `None` if it
-    /// is one of those.
-    fn at(&self, per_cent: u64, more: u64) -> Option<u64> {
-        let rank = ((self.total + more) * per_cent).div_ceil(100).max(1);
-        let mut seen = 0;
-        for (index, count) in self.buckets.iter().enumerate() {
-            seen += u64::from(*count);
-            if seen >= rank {
-                return Some(value(self.lowest + index));
+    /// The values of which so many per cent of all samples and of `more`, which are longer than any, are not above, the lowest first;
+    /// `None` for one of those.
+    fn at<const N: usize>(&self, per_cent: [u64; N], more: u64) -> [Option<u64>; N] {
+        let (mut buckets, mut seen, mut last) = (self.buckets.iter().enumerate(), 0, None);
+        per_cent.map(|per_cent| {
+            let rank = ((self.total + more) * per_cent).div_ceil(100).max(1);
+            while seen < rank {
+                let (index, count) = buckets.next()?;
+                seen += u64::from(*count);
+                last = Some(value(self.lowest + index));
             }
-        }
-        None
+            last
+        })
     }
 
     /// The percentiles results report.
@@ -88,8 +89,8 @@ impl Rounds {
     /// The same together with `more` samples that took longer than any other, each of them `longest`.
     pub fn percentiles_with(&self, more: u64, longest: Duration) -> Percentiles {
         let longest = if more > 0 { longest.as_nanos() } else { 0 };
-        let at = |per_cent| self.at(per_cent, more).unwrap_or(longest);
-        Percentiles { p50: at(50), p95: at(95), p99: at(99) }
+        let [p50, p95, p99] = self.at([50, 95, 99], more).map(|value| value.unwrap_or(longest));
+        Percentiles { p50, p95, p99 }
     }
 }
 

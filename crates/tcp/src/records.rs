@@ -5,7 +5,7 @@
 
 use crate::block_queue::BlockQueue;
 use crate::scoreboard::{Rate, SendOrder, Sent, mark};
-use airtcp_core::Instant;
+use airtcp_core::{Instant, count_one};
 use alloc::boxed::Box;
 
 /// One segment.
@@ -132,7 +132,7 @@ impl Records {
 
     #[inline]
     fn next_order(&mut self) -> u32 {
-        self.transmissions += 1;
+        count_one(&mut self.transmissions);
         self.transmissions as u32
     }
 

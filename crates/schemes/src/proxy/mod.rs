@@ -216,12 +216,15 @@ impl Proxy {
     fn take_turn(&mut self, cx: &mut Context<'_>, port: Port, slot: u32) {
         let (index, tells) = (usize::from(port.0), self.deliveries == Some(true));
         let (outlet, Some((flow, relay))) = (&mut self.outlets[index], self.flows.at_mut(slot)) else { return };
-        while let Some(mut packet) = relay.poll_transmit(cx, port) {
+        while let Some((mut packet, is_last)) = relay.poll_transmit(cx, port) {
             let deliveries = relay.deliveries.as_mut().filter(|_| port == Port::LINK);
             let note = deliveries.and_then(|deliveries| deliveries.note_leaving(*flow, &mut packet, tells));
             if !outlet.send(cx, packet, note) || outlet.is_wanted() {
                 relay.waits[index] = true;
                 return outlet.push(slot);
+            }
+            if is_last {
+                break;
             }
         }
         relay.waits[index] = false;

@@ -252,27 +252,31 @@ impl Relay {
         }
     }
 
-    /// The next packet that leaves through `port`, if any may.
-    pub fn poll_transmit(&mut self, cx: &mut Context<'_>, port: Port) -> Option<Packet> {
+    /// The next packet that leaves through `port`, if any may, and whether it is known that none follows it now.
+    pub fn poll_transmit(&mut self, cx: &mut Context<'_>, port: Port) -> Option<(Packet, bool)> {
         if port == self.origin
             && let Some(refusal) = self.refusal.take()
         {
-            return Some(cx.create(refusal, CreateReason::TRANSMIT));
+            return Some((cx.create(refusal, CreateReason::TRANSMIT), false));
         }
         let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
         let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
         loop {
-            let mut packet = cx.create(connection.poll_transmit(cx.now())?, CreateReason::TRANSMIT);
-            let Some(quiet) = &mut quiet else { return Some(packet) };
+            let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
+            let mut packet = cx.create(packet, CreateReason::TRANSMIT);
+            let Some(quiet) = &mut quiet else { return Some((packet, is_last)) };
             if let Some(flags) = packet.tcp().map(|tcp| tcp.flags).filter(|flags| flags.syn()) {
                 // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
                 packet.set_flags(flags.with(TcpFlags::EMULATED));
             }
             if !quiet.keeps(connection, &packet) {
-                return Some(packet);
+                return Some((packet, is_last));
             }
             cx.emit(Event::ACK_SUPPRESSED);
             connection.reuse(cx.discard_and_keep(packet, DropReason::SUPPRESSED));
+            if is_last {
+                return None;
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use super::report::Report;
 use super::riders::Riders;
 use super::settings::{CellSettings, Contention, Edca, HandUp, ReverseFrame};
 use crate::index::InterfaceId;
-use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng, count_one};
 use airtcp_link::LinkCounters;
 use airtcp_link::loss::LossProcess;
 use typed_index_collections::TiVec;
@@ -126,7 +126,7 @@ impl Bss {
         let bytes = entry.packet.wire_len();
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
-        interface.counters.packets_in += 1;
+        count_one(&mut interface.counters.packets_in);
         interface.counters.bytes_in += u64::from(bytes);
         let reason = if bytes > self.mtu {
             Some(DropReason::TOO_BIG)
@@ -227,7 +227,7 @@ impl Bss {
 
     /// Ends an exchange or a collision; what the medium is reserved for then, if the exchange goes on.
     fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) -> Option<Plan> {
-        self.medium.exchanges += 1;
+        count_one(&mut self.medium.exchanges);
         self.medium.busy += plan.end.saturating_since(plan.begin);
         let winners = std::mem::take(&mut self.winners);
         let is_collision = winners.len() > 1;

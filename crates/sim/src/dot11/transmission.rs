@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::report::Report;
 use super::ride::Answer;
 use crate::index::InterfaceId;
-use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, TxStatus};
+use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, TxStatus, count_one};
 
 impl Bss {
     pub(super) fn drop(
@@ -45,7 +45,7 @@ impl Bss {
     pub(super) fn collide(&mut self, index: InterfaceId, plan: Plan, reports: &mut Vec<Report>) -> Duration {
         let Interface { head: Some(frame), usage, .. } = &mut self.interfaces[index] else { return Duration::ZERO };
         let (opening, was_announcement) = (self.timing.opening(frame), frame.has_rts);
-        usage.transmissions += 1;
+        count_one(&mut usage.transmissions);
         usage.collisions += 1;
         if frame.load == Load::Packet {
             usage.airtime[frame.kind as usize].collided += opening;
@@ -89,15 +89,15 @@ impl Bss {
         let kind = frame.kind as usize;
         let drawn = frame.fate.take().unwrap_or(Fate::Damaged);
         let fate = if is_silent && drawn != Fate::NoCts { Fate::Damaged } else { drawn };
-        usage.transmissions += 1;
+        count_one(&mut usage.transmissions);
         let airtime = &mut usage.airtime[kind];
         let account = if fate == Fate::Acked { &mut airtime.delivered } else { &mut airtime.damaged };
         let has_arrived = matches!(fate, Fate::Acked | Fate::AckLost);
         let time = self.timing.on_air(frame, drawn);
         *account += if has_arrived { time.saturating_sub(ride) } else { time };
         if has_arrived && let Some(packet) = frame.packet.take() {
-            usage.frames_delivered[kind] += 1;
-            counters.packets_delivered += 1;
+            count_one(&mut usage.frames_delivered[kind]);
+            count_one(&mut counters.packets_delivered);
             counters.bytes_delivered += u64::from(packet.wire_len());
             reports.push(Report::Delivered { from: index, to, packet });
         }

@@ -68,7 +68,7 @@ pub struct Departure {
     source: IpAddr,
     destination: IpAddr,
     goal: NodeId,
-    pub pipe: PipeId,
+    pub hop: Hop,
 }
 
 /// A packet before the element that takes it next.
@@ -93,11 +93,12 @@ impl Network<'_> {
         mut packet: Packet,
     ) -> Option<Delivery> {
         let ip = packet.ip();
-        if let Some(Departure { source, destination, goal, pipe }) = &self.departures[node]
+        if let Some(Departure { source, destination, goal, hop }) = &self.departures[node]
             && ip.source == *source
             && ip.destination == *destination
         {
-            self.send_by_wire(now, *pipe, *goal, packet);
+            let (hop, goal) = (*hop, *goal);
+            self.send(now, hop, goal, packet);
             return None;
         }
         let destination = address::node_of(&ip.destination);
@@ -129,12 +130,9 @@ impl Network<'_> {
         {
             return Some(Delivery { element, port: Port::INNER, packet });
         }
-        if let Hop::Wire(pipe) = hop
-            && is_own
-            && before.is_none()
-        {
+        if is_own && self.element_before(hop).is_none() {
             let IpHeader { source, destination, .. } = *packet.ip();
-            self.departures[node] = Some(Departure { source, destination, goal: to, pipe });
+            self.departures[node] = Some(Departure { source, destination, goal: to, hop });
         }
         self.send(now, hop, to, packet);
         None
@@ -177,10 +175,20 @@ impl Network<'_> {
 
     /// The element that gets packets before they enter a hop.
     #[inline]
-    fn before(&self, hop: Hop, packet: &Packet) -> Option<ElementId> {
+    fn element_before(&self, hop: Hop) -> Option<ElementId> {
         match hop {
             Hop::Wire(pipe) => self.pipes[pipe].before,
-            Hop::Air(air_hop) => self.air_hops[air_hop].before.filter(|_| !self.is_bridged(air_hop, packet)),
+            Hop::Air(air_hop) => self.air_hops[air_hop].before,
+        }
+    }
+
+    /// The same, if it gets this packet.
+    #[inline]
+    fn before(&self, hop: Hop, packet: &Packet) -> Option<ElementId> {
+        let element = self.element_before(hop)?;
+        match hop {
+            Hop::Air(air_hop) if self.is_bridged(air_hop, packet) => None,
+            _ => Some(element),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{CloseReason, Connection, State, reset_reply};
 use crate::receiver::{Arrival, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
-use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps};
+use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps, count_one};
 
 /// At most one challenge in this time, so that two confused ends do not answer each other for ever
 /// (Linux `tcp_invalid_ratelimit`).
@@ -25,7 +25,7 @@ impl Connection {
             self.stats.rejected_segments += 1;
             return;
         }
-        self.stats.segments_received += 1;
+        count_one(&mut self.stats.segments_received);
         if self.state == State::SynSent {
             self.handle_in_syn_sent(now, packet, tcp);
         } else {
@@ -187,7 +187,8 @@ impl Connection {
     fn take_acknowledgment(&mut self, now: Instant, tcp: &TcpHeader, sequence: i64, len: u32) -> bool {
         let ack = self.sender.sequence.offset(tcp.acknowledgment, self.sender.una);
         let una = self.sender.una as i64;
-        if ack > self.sender.nxt as i64 || ack < una - self.sender.peer.largest.max(1 << 16) as i64 {
+        let is_too_old = ack < una && ack < una - self.sender.peer.largest.max(1 << 16) as i64;
+        if ack > self.sender.nxt as i64 || is_too_old {
             self.stats.rejected_segments += 1;
             self.challenge(now);
             return false;

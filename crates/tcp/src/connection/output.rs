@@ -7,17 +7,22 @@ use crate::receiver::Owed;
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
-use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader};
+use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader, count_one};
 use bytes::Bytes;
 
 impl Connection {
     /// The next packet to send now; call again until there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        self.poll_transmit_or_last(now).map(|(packet, _)| packet)
+    }
+
+    /// The same, and true with a packet behind which there is none: another call would return nothing and change nothing.
+    pub fn poll_transmit_or_last(&mut self, now: Instant) -> Option<(Packet, bool)> {
         if !self.is_established() {
-            return self.poll_unestablished(now);
+            return self.poll_unestablished(now).map(|packet| (packet, false));
         }
         if let Some(ack) = self.earlier_ack.take() {
-            return Some(ack);
+            return Some((ack, false));
         }
         self.poll_segment(now)
     }
@@ -28,8 +33,11 @@ impl Connection {
         if !self.is_established() || self.earlier_ack.is_some() {
             return core::iter::from_fn(|| self.poll_transmit(now)).for_each(send);
         }
-        while let Some(packet) = self.poll_segment(now) {
+        while let Some((packet, is_last)) = self.poll_segment(now) {
             send(packet);
+            if is_last {
+                return;
+            }
         }
     }
 
@@ -37,24 +45,25 @@ impl Connection {
     #[cold]
     fn poll_unestablished(&mut self, now: Instant) -> Option<Packet> {
         if let Some(reply) = self.stray_reply.take() {
-            self.stats.segments_sent += 1;
+            count_one(&mut self.stats.segments_sent);
             return Some(reply);
         }
         if self.state == State::Closed { self.poll_reset(now) } else { self.poll_syn(now) }
     }
 
-    /// The next segment of a connection in which data may flow.
+    /// The next segment of a connection in which data may flow, and whether it is known that none follows it now.
     #[inline(always)]
-    fn poll_segment(&mut self, now: Instant) -> Option<Packet> {
+    fn poll_segment(&mut self, now: Instant) -> Option<(Packet, bool)> {
         // A selective report leaves on its own, so that it never makes a data segment too large and
         // a duplicate acknowledgment carries no data.
         if self.receiver.acks.owed == Owed::Now && self.receiver.has_report() {
-            return Some(self.acknowledge(now));
+            return Some((self.acknowledge(now), false));
         }
         if self.sender.has_something_to_send() {
             let clock = self.options.clock(now);
             if let Some(transmission) = self.with_sender(now, |sender, step| sender.poll(clock, step)) {
-                return Some(self.data_segment(now, transmission));
+                let segment = self.data_segment(now, transmission);
+                return Some((segment, transmission.is_last && self.receiver.acks.owed != Owed::Now));
             }
         }
         if self.sender.peer_probe_due {
@@ -62,9 +71,9 @@ impl Connection {
             let asks_for_window = self.sender.has_something_to_send();
             self.stats.window_probes += u64::from(asks_for_window);
             self.stats.keepalive_probes += u64::from(!asks_for_window);
-            return Some(self.peer_probe(now));
+            return Some((self.peer_probe(now), false));
         }
-        (self.receiver.acks.owed == Owed::Now).then(|| self.acknowledge(now))
+        (self.receiver.acks.owed == Owed::Now).then(|| (self.acknowledge(now), true))
     }
 
     #[cold]
@@ -96,7 +105,7 @@ impl Connection {
         // RFC 8257 section 3.5.
         let ecn = if ecn.ece() && self.sender.ecn_on_all { Ecn::Ect0 } else { Ecn::NotEct };
         segment.traffic_class = ecn.bits();
-        self.stats.segments_sent += 1;
+        count_one(&mut self.stats.segments_sent);
         Some(Packet::tcp_bytes(&segment, Bytes::new()))
     }
 
@@ -131,7 +140,9 @@ impl Connection {
             self.note_acknowledged();
         }
         self.stats.bytes_sent += u64::from(sent.len);
-        self.stats.data_segments_sent += u64::from(sent.len > 0);
+        if sent.len > 0 {
+            count_one(&mut self.stats.data_segments_sent);
+        }
         self.finish_segment(&fields, Some(sent))
     }
 
@@ -161,9 +172,9 @@ impl Connection {
             self.settle_habits(now);
         }
         self.note_acknowledged();
-        self.stats.acks_sent += 1;
+        count_one(&mut self.stats.acks_sent);
         let Some(blocks) = blocks else { return self.finish_segment(&fields, None) };
-        self.stats.segments_sent += 1;
+        count_one(&mut self.stats.segments_sent);
         self.mould.report(&fields, blocks)
     }
 
@@ -214,7 +225,7 @@ impl Connection {
 
     #[inline(always)]
     fn finish_segment(&mut self, fields: &Fields, sent: Option<Transmission>) -> Packet {
-        self.stats.segments_sent += 1;
+        count_one(&mut self.stats.segments_sent);
         let payload = sent.map(|sent| (self.sender.buffer.payload(sent.start - 1, sent.len), sent.len));
         match payload {
             Some((SegmentPayload::Virtual { stream, offset }, len)) => {

@@ -23,7 +23,7 @@ use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
 use crate::stream::{Chunk, PIECE_MEMORY, most_pieces};
-use airtcp_core::{Duration, Instant, Packet, SackBlocks};
+use airtcp_core::{Duration, Instant, Packet, SackBlocks, count_one};
 use alloc::boxed::Box;
 use content::Content;
 
@@ -207,7 +207,8 @@ impl Receiver {
         if from >= to {
             return Arrival::Duplicate;
         }
-        if self.content.pieces() >= most_pieces(self.window.buffer()) {
+        let pieces = self.content.pieces();
+        if pieces > 0 && pieces >= most_pieces(self.window.buffer()) {
             stats.segments_without_memory += 1;
             return Arrival::Duplicate;
         }
@@ -247,7 +248,7 @@ impl Receiver {
         if from > self.nxt {
             self.out_of_order.insert(from, to);
             self.acks.note_out_of_order(from);
-            stats.out_of_order_segments_received += 1;
+            count_one(&mut stats.out_of_order_segments_received);
             return Arrival::OutOfOrder;
         }
         let reached = self.out_of_order.containing(to).map_or(to, |range| range.end);

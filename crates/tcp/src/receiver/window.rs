@@ -99,6 +99,10 @@ impl ReceiveWindow {
     /// The window field for a segment that acknowledges `nxt`; moves the edge.
     pub fn announce(&mut self, nxt: u64, free: u64, mss: u32) -> u16 {
         let target = nxt + self.offer(free);
+        if target <= self.edge {
+            // As in all that who only sends announces: the edge stays.
+            return ((self.edge - nxt) >> self.shift).min(MAX_FIELD) as u16;
+        }
         let step = u64::from(mss).min(self.buffer / 2).max(1);
         let edge = if target >= self.edge + step { target } else { self.edge };
         let field = (edge.saturating_sub(nxt) >> self.shift).min(MAX_FIELD);
@@ -181,6 +185,23 @@ mod tests {
         window.tune(ms(0), 0, 0, 1000, Duration::from_millis(10));
         window.tune(ms(10), 40_000, 0, 1000, Duration::from_millis(10));
         assert_eq!(window.buffer(), 80_000 + 2 * 240_000);
+    }
+
+    #[test]
+    fn an_edge_that_stays_is_announced_as_any_other() {
+        let mut window = ReceiveWindow::new(100_000);
+        window.set_shift(3);
+        let mut edge = 0;
+        // What is free, behind what was acknowledged; the edge that follows, in steps of eight bytes.
+        for (nxt, free, follows) in
+            [(1, 99_999, 100_000), (1, 99_000, 100_000), (50_001, 49_999, 100_000), (90_001, 5, 100_000)]
+        {
+            let field = u64::from(window.announce(nxt, free, 1000));
+            edge = edge.max(nxt + (field << 3));
+            assert_eq!((window.edge(), field), (edge, (follows - nxt) >> 3), "{nxt}");
+        }
+        assert_eq!(window.announce(100_001, 0, 1000), 0);
+        assert_eq!(window.edge(), 100_001, "it is never behind what was acknowledged");
     }
 
     #[test]

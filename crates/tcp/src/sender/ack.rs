@@ -5,7 +5,7 @@ use super::delivery::Delivery;
 use super::{Sender, Step};
 use crate::congestion::{AckEvent, AckSample, CaState, RxOpt, TcpSock};
 use crate::recovery::AckView;
-use airtcp_core::{Duration, TcpHeader};
+use airtcp_core::{Duration, TcpHeader, count_one};
 
 /// What a segment says to the sender, in offsets.
 #[derive(Clone, Copy, Debug)]
@@ -289,7 +289,7 @@ impl Sender {
     /// Round trips of the oldest and the newest segment that was acknowledged.
     pub(super) fn take_sample(&mut self, oldest: Duration, newest: Duration, step: &mut Step) {
         self.rtt.on_sample(&mut self.sk, oldest, newest, self.una, self.nxt);
-        step.stats.rtt_samples += 1;
+        count_one(&mut step.stats.rtt_samples);
         step.stats.latest_rtt = newest;
     }
 

@@ -31,7 +31,7 @@ pub(super) struct Pacer {
 
 impl Sender {
     #[inline]
-    fn is_paced(&self) -> bool {
+    pub(super) fn is_paced(&self) -> bool {
         match self.sk.sk_pacing_status {
             Pacing::None => false,
             Pacing::Needed => self.sk.sk_pacing_rate != u64::MAX,

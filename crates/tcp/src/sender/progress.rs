@@ -6,6 +6,7 @@ use super::ack::{AckFacts, Prior};
 use super::{AckInput, Sender, Step};
 use crate::congestion::{AckEvent, AckSample, CaState};
 use crate::recovery::Newest;
+use airtcp_core::count_one;
 
 impl Sender {
     /// Takes an acknowledgment above `una` that makes progress and does nothing else; false, and nothing has happened, if it is
@@ -71,7 +72,7 @@ impl Sender {
         self.note_stamps(input);
         let mut facts = AckFacts { duplicates: 1, ..self.facts_of(input) };
         self.controller.in_ack_event(&mut self.sk, AckEvent::default());
-        step.stats.dupacks_received += 1;
+        count_one(&mut step.stats.dupacks_received);
         self.notice.on_ack(self.una, &facts, false);
         self.alert(&mut facts, step);
         self.sk.forget_app_limited();
@@ -173,6 +174,8 @@ mod tests {
 
         /// Everything that leaves by `now` gets on its way, where some is lost, marked, doubled or overtaken.
         fn send(&mut self, now: Instant, rng: &mut Rng) {
+            // Now and then all is lost, so that a timer runs out.
+            let is_out = rng.below(150) == 0;
             for (end, way) in self.ends.iter_mut().zip(&mut self.ways) {
                 let mut packets = Vec::new();
                 if self.is_thorough {
@@ -181,7 +184,7 @@ mod tests {
                     end.transmit(now, |packet| packets.push(packet));
                 }
                 for mut packet in packets {
-                    let fate = rng.below(100);
+                    let fate = if is_out { 0 } else { rng.below(100) };
                     if fate == 0 {
                         continue;
                     }
@@ -221,7 +224,7 @@ mod tests {
     #[test]
     fn the_short_way_and_the_long_one_come_to_the_same() {
         let (mut acknowledged, mut probes) = (0, 0);
-        for seed in 0..30 {
+        for seed in 0..50 {
             let mut rng = Rng::derive(seed, "progress");
             let config = config(&mut rng);
             let mut pairs = [Pair::new(&config, false), Pair::new(&config, true)];
@@ -231,7 +234,11 @@ mod tests {
                 let [short, long] = [0, 1].map(|which: usize| {
                     let (pair, rng) = (&mut pairs[which], &mut draws[which]);
                     pair.ends[0].write_virtual([0, 100, 3000, 100_000][rng.below(4) as usize]);
-                    pair.ends[1].write_virtual(if rng.below(20) == 0 { 500 } else { 0 });
+                    pair.ends[1].write_virtual(if rng.below(10) == 0 {
+                        [500, 30_000][rng.below(2) as usize]
+                    } else {
+                        0
+                    });
                     while rng.below(3) == 0 && pair.ends[1].read(30_000).is_some() {}
                     if step == 650 {
                         pair.ends[0].shutdown();
@@ -251,6 +258,6 @@ mod tests {
             let stats = pairs[0].ends[0].stats();
             (acknowledged, probes) = (acknowledged + stats.bytes_acknowledged, probes + stats.window_probes);
         }
-        assert!(acknowledged > 1_000_000 && probes > 100, "{acknowledged} bytes, {probes} probes");
+        assert!(acknowledged > 1_000_000 && probes > 30, "{acknowledged} bytes, {probes} probes");
     }
 }

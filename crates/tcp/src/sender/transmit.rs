@@ -19,6 +19,8 @@ pub struct Transmission {
     pub push: bool,
     /// It was sent before.
     pub is_retransmission: bool,
+    /// The window is full with it, and nothing is sent whatever the window says: another poll would return nothing.
+    pub is_last: bool,
 }
 
 impl Sender {
@@ -212,9 +214,20 @@ impl Sender {
         if !is_probe {
             self.arm_for_new(step);
         }
+        let is_last = self.is_window_full();
         self.validate_window(false, step.now);
         step.timers.stop(Timer::Persist);
-        Some(Transmission { start, len, fin, push: u64::from(len) == unsent, is_retransmission: false })
+        if is_last {
+            self.end_burst();
+        }
+        Some(Transmission { start, len, fin, push: u64::from(len) == unsent, is_retransmission: false, is_last })
+    }
+
+    /// True if nothing may leave behind new data that just left: what was known lost went before them, and new data after a timeout
+    /// have F-RTO wait.
+    #[inline]
+    fn is_window_full(&self) -> bool {
+        self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd && !self.is_paced()
     }
 
     /// RFC 9293 section 3.8.6.2.1: a segment cut short by the window waits until it is worth sending.
@@ -262,6 +275,7 @@ impl Sender {
             fin: sent.has(mark::FIN),
             push: sent.start + u64::from(len) == 1 + self.buffer.written,
             is_retransmission: true,
+            is_last: false,
         }
     }
 
