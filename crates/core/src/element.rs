@@ -356,7 +356,7 @@ impl<'a> Context<'a> {
     /// Accounts for a packet that the element just made. Call it once per packet made.
     #[inline]
     pub fn create(&mut self, mut packet: Packet, reason: CreateReason) -> Packet {
-        self.ledger.created.add(reason, 1);
+        self.ledger.created.add_one(reason);
         packet.set_origin(reason);
         packet
     }
@@ -370,7 +370,7 @@ impl<'a> Context<'a> {
     }
     /// The same, and gives back what the packet was made of, for the next one ([`Packet::tcp_virtual_in`]).
     pub fn discard_and_keep(&mut self, packet: Packet, reason: DropReason) -> Packet {
-        self.ledger.discarded.add(reason, 1);
+        self.ledger.discarded.add_one(reason);
         self.io.show_discarded(&packet, reason);
         packet
     }
@@ -385,7 +385,7 @@ impl<'a> Context<'a> {
     }
     /// Counts an event once.
     pub fn emit(&mut self, event: Event) {
-        self.ledger.events.add(event, 1);
+        self.ledger.events.add_one(event);
     }
     /// Counts an event `amount` times.
     pub fn emit_many(&mut self, event: Event, amount: u64) {

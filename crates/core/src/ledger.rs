@@ -26,18 +26,19 @@ impl<K> Default for Counts<K> {
 }
 
 impl<K: Copy + PartialEq> Counts<K> {
-    /// Adds to the count of `key`.
+    /// Adds one to the count of `key`.
     #[inline]
-    pub fn add(&mut self, key: K, amount: u64) {
+    pub fn add_one(&mut self, key: K) {
         match self.0.first_mut() {
             // A host makes packets for one reason only.
-            Some((first, count)) if *first == key => *count = count.wrapping_add(amount),
-            _ => self.add_to_other(key, amount),
+            Some((first, count)) if *first == key => count_one(count),
+            _ => self.add(key, 1),
         }
     }
 
+    /// Adds to the count of `key`.
     #[inline(never)]
-    fn add_to_other(&mut self, key: K, amount: u64) {
+    pub fn add(&mut self, key: K, amount: u64) {
         match self.0.iter_mut().find(|(known, _)| *known == key) {
             Some((_, count)) => *count += amount,
             None => self.0.push((key, amount)),
@@ -93,7 +94,7 @@ impl Ledger {
     /// Notes that a packet which was sent did not get out after all.
     pub fn fail_to_send(&mut self, port: Port, reason: DropReason) {
         self.sent[port.index()] -= 1;
-        self.discarded.add(reason, 1);
+        self.discarded.add_one(reason);
     }
 
     /// The two sides of the equation, with the packets that the element says it holds.
@@ -146,10 +147,10 @@ mod tests {
     fn what_came_in_is_sent_held_consumed_or_discarded() {
         let mut ledger = Ledger::default();
         (0..5).for_each(|_| ledger.receive(Port::INNER));
-        ledger.created.add(CreateReason::REPAIR, 1);
+        ledger.created.add_one(CreateReason::REPAIR);
         (0..3).for_each(|_| ledger.send(Port::LINK));
         ledger.consumed += 1;
-        ledger.discarded.add(DropReason::DUPLICATE, 1);
+        ledger.discarded.add_one(DropReason::DUPLICATE);
         assert!(ledger.balance(1).holds());
         assert_eq!((ledger.balance(0).missing(), ledger.balance(2).missing()), (1, -1));
     }

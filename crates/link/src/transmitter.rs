@@ -26,7 +26,7 @@ struct Span {
     rest: u64,
 }
 
-/// Turns that there is memory for in any case.
+/// Memory for more turns is given back once none waits.
 const LEAST_CAPACITY: usize = 8;
 
 impl Span {

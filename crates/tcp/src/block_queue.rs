@@ -1,5 +1,5 @@
-//! A queue that takes memory in small blocks of one size and gives them back when it gets shorter: what it holds follows how
-//! long it is, not how long it once was, and what one queue gives back fits any other.
+//! A queue that takes memory in small blocks of one size and gives them back when it gets shorter, all but one or two: what it holds
+//! follows how long it is, not how long it once was (but for eight bytes a block), and what one queue gives back fits any other.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -21,6 +21,8 @@ struct Record {
     flags: u8,
 }
 
+const _: () = assert!(size_of::<Record>() == 24);
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
@@ -41,6 +43,7 @@ fn widened(low: u32, newest: u64) -> u64 {
 impl Records {
     /// From now on rates are kept; without a record only.
     pub fn keep_rates(&mut self) {
+        debug_assert!(self.is_empty(), "rates are found by the index of their record");
         self.rates = Some(Box::default());
     }
 
@@ -116,6 +119,11 @@ impl Records {
     pub fn push(&mut self, sent: &Sent, rate: impl FnOnce() -> Rate) {
         let (start, order) = (sent.start as u32, self.next_order());
         let len = (sent.end as u32).wrapping_sub(start).wrapping_sub(u32::from(sent.has(mark::FIN))) as u16;
+        debug_assert_eq!(
+            u64::from(len) + u64::from(sent.has(mark::FIN)),
+            sent.end - sent.start,
+            "a segment is no longer"
+        );
         self.end = sent.end;
         self.all.push(Record {
             sent_at: sent.sent_at,
@@ -157,12 +165,14 @@ impl Records {
     /// Sets the marks of the record at `index`; says what they were.
     #[inline]
     pub fn set_flags(&mut self, index: usize, flags: u8) -> u8 {
+        debug_assert!(index < self.len(), "there is such a record");
         self.all.get_mut(index).map_or(flags, |record| core::mem::replace(&mut record.flags, flags))
     }
 
     /// The record at `index` was sent again, as the next transmission, when so many segments had been delivered. Returns where it
     /// begins, and the number of the transmission.
     pub fn resend(&mut self, index: usize, now: Instant, delivered: u32, rate: Rate) -> Option<(u64, SendOrder)> {
+        debug_assert!(index < self.len(), "there is such a record");
         let next = self.next_order();
         if let Some(kept) = self.rates.as_mut().and_then(|rates| rates.get_mut(index)) {
             *kept = rate;
@@ -221,7 +231,8 @@ mod tests {
                     }
                     1 if !model.is_empty() => {
                         let index = rng.below(model.len() as u64) as usize;
-                        let flags = rng.below(256) as u8 & !mark::FIN | model[index].flags & mark::FIN;
+                        let marks = rng.below(256) as u8 & rng.below(256) as u8 & rng.below(256) as u8;
+                        let flags = marks & !mark::FIN | model[index].flags & mark::FIN;
                         assert_eq!(records.set_flags(index, flags), model[index].flags);
                         let resent = records.resend(index, now, n as u32, Rate::default());
                         let order = records.transmissions;
@@ -239,18 +250,31 @@ mod tests {
                 }
                 assert!((0..=model.len()).all(|index| records.get(index) == model.get(index).copied()));
                 assert_eq!((records.len(), records.last()), (model.len(), model.back().copied()));
+                let at = model.get(rng.below(30) as usize).map_or(records.end(), |sent| sent.end - rng.below(2));
+                assert_eq!(records.plain_below(at), plain_below(&model, at));
+                assert_eq!(records.first_from(at), model.partition_point(|sent| sent.start < at));
             }
         }
     }
 
+    fn plain_below(model: &VecDeque<Sent>, ack: u64) -> Option<(usize, Instant, Sent)> {
+        let last = model.iter().position(|sent| sent.end >= ack).filter(|last| model[*last].end == ack)?;
+        let flags = model.iter().take(last + 1).fold(0, |flags, sent| flags | sent.flags);
+        (flags & !(mark::FIN | mark::APP_LIMITED) == 0).then(|| (last + 1, model[0].sent_at, model[last]))
+    }
+
     #[test]
     fn of_a_record_that_is_acknowledged_in_part_the_rest_stays() {
-        let mut records = Records::default();
-        let sent = Sent { start: 1, end: 102, sent_at: Instant::ZERO, order: 1, delivered: 0, flags: mark::FIN };
-        records.push(&sent, Rate::default);
-        records.cut_first(51);
-        assert_eq!(records.get(0), Some(Sent { start: 51, ..sent }));
-        assert_eq!((records.first_from(51), records.first_from(52), records.end()), (0, 1, 102));
+        for start in [1, (1 << 32) - 60] {
+            let mut records = Records::default();
+            let (end, flags) = (start + 101, mark::FIN);
+            let sent = Sent { start, end, sent_at: Instant::ZERO, order: 1, delivered: 0, flags };
+            records.push(&sent, Rate::default);
+            records.cut_first(start + 50);
+            assert_eq!(records.get(0), Some(Sent { start: start + 50, ..sent }));
+            let from = [50, 51].map(|at| records.first_from(start + at));
+            assert_eq!((from, records.end()), ([0, 1], end));
+        }
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub struct Plain {
     pub delivered: u32,
 }
 
-/// Retransmissions that there is memory for once there were any.
+/// Memory for more retransmissions is given back once there are none.
 const LEAST_CAPACITY: usize = 8;
 
 /// Counts transmissions: the order in which segments were sent, exact also where many leave at the

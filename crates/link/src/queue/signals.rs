@@ -15,9 +15,9 @@ impl Signals<'_> {
     /// A packet goes no further.
     #[cold]
     pub(crate) fn drop(&mut self, packet: Packet, reason: DropReason) {
-        self.counters.dropped.add(reason, 1);
+        self.counters.dropped.add_one(reason);
         if packet.ip().dscp() == self.header_dscp {
-            self.counters.headers_dropped.add(reason, 1);
+            self.counters.headers_dropped.add_one(reason);
         }
         self.counters.bytes_dropped += u64::from(packet.wire_len());
         (self.drops)(packet, reason);

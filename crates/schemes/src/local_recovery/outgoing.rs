@@ -153,7 +153,7 @@ impl Outgoing {
     /// A packet came over the link.
     pub fn on_arrival(&mut self, now: Instant, packet: &Packet, timing: &Timing) {
         if self.framing.is_needed(now, timing.rtt) {
-            self.tolerance.on_arrival(|| self.flows.way_back(packet), packet);
+            self.tolerance.on_arrival(now, || self.flows.way_back(packet), packet);
         }
     }
 
@@ -348,7 +348,8 @@ impl Outgoing {
         }
         self.link_rate.allow_for_silence(cx.now(), &mut self.egress);
         let Some(departure) = self.egress.pop(cx) else { return false };
-        let in_reach = in_reach && self.needs_frame(cx, &departure.packet, timing);
+        let is_tolerant = in_reach && self.tolerates_loss(cx.now(), &departure.packet);
+        let in_reach = in_reach && !is_tolerant && self.needs_frame(cx.now(), &departure.packet, timing.rtt);
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
         let flow = if in_reach { self.flows.find(&copy) } else { None };
@@ -367,6 +368,9 @@ impl Outgoing {
         if self.egress.send(cx, framed).is_err() {
             self.egress.put_back(departure);
             return false;
+        }
+        if is_tolerant {
+            cx.emit(events::TOLERANT);
         }
         let now = cx.now();
         let time = self.egress.transmission(bytes);
@@ -390,30 +394,35 @@ impl Outgoing {
         if let Some(flow) = flow.filter(|_| is_framed) {
             self.flows.set_last(flow, newest);
         }
+        let may_repeat = is_framed && !is_copied && is_whole && has_content;
+        self.use_spare_time(now, sequence, may_repeat, timing);
+        true
+    }
+
+    /// A new packet left, which may go out once more; codes may follow it, if the link has time.
+    fn use_spare_time(&mut self, now: Instant, sequence: Position, may_repeat: bool, timing: &Timing) {
         let has_time = self.egress.is_empty() && self.link_rate.has_time();
         if has_time {
             self.ahead.on_spare_time();
         }
-        let is_last = is_framed && !is_copied && !self.ahead.is_due() && is_whole && has_content && self.redundancy;
+        let is_last = may_repeat && !self.ahead.is_due() && self.redundancy;
         // Codes that left before it may mend it, too, and the next packet may bring some.
         let wait = if self.ahead.covers() { timing.rtt / 8 } else { Duration::ZERO };
         self.last = (has_time && is_last && self.lossy.is_lossy(now)).then_some((now + wait, sequence));
-        true
     }
 
-    /// False for an acknowledgment that the next one makes up for, and for data of a flow that a loss does not slow down.
-    fn needs_frame(&mut self, cx: &mut Context<'_>, packet: &Packet, timing: &Timing) -> bool {
-        let now = cx.now();
-        if let Some(flow) = self.flows.of_ack(packet) {
-            return self.acks.need_frame(now, flow, timing.rtt);
+    /// False for an acknowledgment that the next one makes up for.
+    fn needs_frame(&mut self, now: Instant, packet: &Packet, rtt: Duration) -> bool {
+        self.flows.of_ack(packet).is_none_or(|flow| self.acks.need_frame(now, flow, rtt))
+    }
+
+    /// True for data of a flow that a loss does not slow down.
+    fn tolerates_loss(&mut self, now: Instant, packet: &Packet) -> bool {
+        if self.always_framed || packet.tcp().is_none() || packet.sequence_len() == 0 {
+            return false;
         }
-        let is_tolerant = packet.tcp().is_some()
-            && !self.always_framed
-            && self.tolerance.is_tolerant(self.flows.place(packet), self.link_rate.lost(now));
-        if is_tolerant {
-            cx.emit(events::TOLERANT);
-        }
-        !is_tolerant
+        let (lost, is_whole) = (self.link_rate.lost(now), !self.sender.has_lost());
+        lost.is_some() && self.tolerance.is_tolerant(self.flows.place(packet), lost, is_whole)
     }
 
     /// Puts a new packet into codes, if it leaves room for them.

@@ -10,20 +10,25 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 /// Flows that are watched at a time. Others count as flows that slow down.
-const PLACES: usize = 128;
+const PLACES: usize = 96;
 /// Memory of the table.
-pub(super) const MEMORY: u64 = (PLACES * size_of::<Watched>()) as u64;
-/// A flow that rests for so long leaves its place to another one.
+pub(super) const MEMORY: u64 = (PLACES * size_of::<Option<Watched>>()) as u64;
+/// Of a flow that rests for so long, or passes unseen, nothing is known any more, and another one may have its place.
 const RESTS: Duration = Duration::from_secs(1);
-/// A smaller window, in bytes, tells nothing: CUBIC grows by half a segment or more in each of the two round trips until it is looked at.
-/// Eight segments become six and a half.
-const LEAST_WINDOW: u32 = 8 * 1500;
+/// A smaller window, in bytes, tells nothing: CUBIC and Reno grow by up to a segment until it is looked at. Eight segments become six and a half.
+const LEAST_WINDOW: u32 = 8 * SEGMENT;
+/// A segment of full length, in bytes.
+const SEGMENT: u32 = 1500;
 /// Who has at least so many hundredths of its window after a loss kept it: halfway between CUBIC's and all.
 const KEPT: u64 = 85;
 /// Of late so many losses count. (BBR's window falls each 10 s for a moment, whatever is lost.)
 const MOST: u8 = 4;
 /// Of a link that loses more, in millionths, nobody goes without repair. Swept: docs/local-recovery.md, "What was chosen".
 const MOST_LOSS: u64 = 30_000;
+/// Who goes without goes on so while the link loses no more than this.
+const MOST_LOSS_STILL: u64 = 40_000;
+/// No window is larger, in bytes (RFC 7323): of a flow with more in flight it is not known what came.
+const MOST_WINDOW: u32 = 1 << 30;
 
 /// How far a flow is after a loss. Each step takes a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +37,7 @@ enum Step {
     Even,
     /// The lost segment was sent again.
     Resent,
-    /// Nothing is told by this round trip: BBR has its window back at its end.
-    Passing,
-    /// What is in flight now tells.
+    /// What is in flight now tells: CUBIC has its smaller window by now, and BBR has its own back.
     Telling,
 }
 
@@ -56,6 +59,12 @@ struct Watched {
     /// What was in flight when something was lost.
     window: u32,
     step: Step,
+    /// The end of what was sent again, and the timestamp that it left with.
+    again: Option<(SeqNum, u32)>,
+    /// When what was sent again had had its round trip. A window that was cut grows from then on.
+    since: Instant,
+    /// It goes without repair.
+    goes_without: bool,
     /// Losses after which it kept its window, less those after which it did not.
     score: u8,
 }
@@ -73,25 +82,53 @@ impl Watched {
             most_before: 0,
             window: 0,
             step: Step::Even,
+            again: None,
+            since: now,
+            goes_without: false,
             score: 0,
         }
     }
 
-    fn on_data(&mut self, tcp: &TcpHeader, end: SeqNum) {
+    fn on_data(&mut self, now: Instant, tcp: &TcpHeader, end: SeqNum) {
+        self.latest = now;
         let stamp = tcp.options.timestamps.map(|stamps| stamps.value);
         if end.after(self.sent) {
+            if end.since(self.came) > MOST_WINDOW {
+                *self = Watched::new(self.tag, now, tcp.sequence);
+            }
             (self.sent, self.stamp) = (end, stamp);
             self.most = self.most.max(end.since(self.came));
-        } else if is_newer(stamp, self.stamp) && self.step == Step::Even {
-            self.window = self.most.max(self.most_before);
-            self.begin(Step::Resent);
+        } else if self.was_sent_before(stamp, end) {
+            self.on_sent_again(stamp, end);
         }
     }
 
-    fn on_arrival(&mut self, tcp: &TcpHeader) {
+    /// True if the segment was sent again, and did not only come late: it left later than the newest one, or, if nothing says when
+    /// it left, before what is known to have come.
+    fn was_sent_before(&self, stamp: Option<u32>, end: SeqNum) -> bool {
+        let later = stamp.zip(self.stamp).map(|(stamp, newest)| stamp.wrapping_sub(newest) as i32 > 0);
+        later.unwrap_or(end.at_or_before(self.came))
+    }
+
+    fn on_sent_again(&mut self, stamp: Option<u32>, end: SeqNum) {
+        if self.step == Step::Even {
+            self.window = self.most.max(self.most_before);
+            self.again = stamp.map(|stamp| (end, stamp));
+            self.begin(Step::Resent);
+        } else if self.step == Step::Telling && end.after(self.came) {
+            // Without SACK what has come since is counted as in flight.
+            self.begin(Step::Even);
+        }
+    }
+
+    fn on_arrival(&mut self, now: Instant, tcp: &TcpHeader) {
         let reported = tcp.options.sack.as_slice().iter().map(|block| block.1);
         let came = reported.fold(tcp.acknowledgment, SeqNum::max);
-        if came.after(self.sent) || came.at_or_before(self.came) {
+        if came.after(self.sent) {
+            return;
+        }
+        self.look_for_first_copy(tcp);
+        if came.at_or_before(self.came) {
             return;
         }
         self.came = came;
@@ -100,12 +137,23 @@ impl Watched {
         }
         match self.step {
             Step::Even => self.begin(Step::Even),
-            Step::Resent => self.begin(Step::Passing),
-            Step::Passing => self.begin(Step::Telling),
+            Step::Resent => {
+                self.since = now;
+                self.begin(Step::Telling);
+            }
             Step::Telling => {
-                self.judge();
+                self.judge(now);
                 self.begin(Step::Even);
             }
+        }
+    }
+
+    /// Nothing was lost if the first copy of what was sent again came (RFC 3522): the sender takes back what it did.
+    fn look_for_first_copy(&mut self, tcp: &TcpHeader) {
+        let Some((_, stamp)) = self.again.take_if(|(end, _)| tcp.acknowledgment.at_or_after(*end)) else { return };
+        let echo = tcp.options.timestamps.map(|stamps| stamps.echo);
+        if self.step != Step::Even && echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i32) < 0) {
+            self.begin(Step::Even);
         }
     }
 
@@ -114,15 +162,19 @@ impl Watched {
         (self.most_before, self.most) = (self.most, 0);
     }
 
-    fn judge(&mut self) {
-        let has_kept = self.window >= LEAST_WINDOW && u64::from(self.most) * 100 >= u64::from(self.window) * KEPT;
+    fn judge(&mut self, now: Instant) {
+        if self.window < LEAST_WINDOW {
+            self.score = self.score.saturating_sub(1);
+            return;
+        }
+        // CUBIC has 0.85 of W segments again after 0.2 (0.75 W)^(1/3) seconds (RFC 9438 section 4.2): by then a window tells nothing.
+        let ms = now.saturating_since(self.since).as_millis();
+        if ms.saturating_pow(3) >= 5_000_000 * u64::from(self.window / SEGMENT) {
+            return;
+        }
+        let has_kept = u64::from(self.most) * 100 >= u64::from(self.window) * KEPT;
         self.score = if has_kept { (self.score + 1).min(MOST) } else { self.score.saturating_sub(1) };
     }
-}
-
-/// True if the segment left later: it was sent again, and did not only come late.
-fn is_newer(stamp: Option<u32>, than: Option<u32>) -> bool {
-    stamp.zip(than).is_none_or(|(stamp, than)| stamp.wrapping_sub(than) as i32 > 0)
 }
 
 /// See the module.
@@ -140,37 +192,46 @@ impl Tolerance {
 
     /// Watches from now on if `next` would.
     pub fn adopt(&mut self, next: &Tolerance) {
+        if !next.is_on {
+            self.flows.fill(None);
+        }
         self.is_on = next.is_on;
     }
 
     /// A packet comes that is to leave over the link.
     pub fn on_leaving(&mut self, now: Instant, place: impl FnOnce() -> Place, packet: &Packet) {
-        let Some(tcp) = packet.tcp().filter(|_| self.is_on && packet.sequence_len() > 0) else { return };
+        // One byte may ask whether the other end is still there.
+        let is_data = |tcp: &&TcpHeader| packet.sequence_len() > 1 || tcp.flags.syn();
+        let Some(tcp) = packet.tcp().filter(is_data).filter(|_| self.is_on) else { return };
         let place = place();
         let slot = &mut self.flows[place.index() % PLACES];
         if slot.is_some_and(|flow| flow.tag != place.tag() && now < flow.latest + RESTS) {
             return;
         }
-        let begins = tcp.flags.syn();
-        let known = slot.filter(|flow| flow.tag == place.tag() && !begins);
+        let goes_on = now < slot.map_or(now, |flow| flow.latest + RESTS) && !tcp.flags.syn();
+        let known = slot.filter(|flow| flow.tag == place.tag() && goes_on);
         let flow = slot.insert(known.unwrap_or_else(|| Watched::new(place.tag(), now, tcp.sequence)));
-        flow.latest = now;
-        flow.on_data(tcp, tcp.sequence + packet.sequence_len());
+        flow.on_data(now, tcp, tcp.sequence + packet.sequence_len());
     }
 
     /// A packet came over the link, of a flow whose data leave from `place`.
-    pub fn on_arrival(&mut self, place: impl FnOnce() -> Option<Place>, packet: &Packet) {
+    pub fn on_arrival(&mut self, now: Instant, place: impl FnOnce() -> Option<Place>, packet: &Packet) {
         let Some(tcp) = packet.tcp().filter(|tcp| self.is_on && tcp.flags.ack()) else { return };
         let Some(place) = place() else { return };
         if let Some(flow) = self.flows[place.index() % PLACES].as_mut().filter(|flow| flow.tag == place.tag()) {
-            flow.on_arrival(tcp);
+            flow.on_arrival(now, tcp);
         }
     }
 
-    /// True if the flow is known not to slow down for what a link loses that loses so many millionths.
-    pub fn is_tolerant(&self, place: Place, lost: Option<u64>) -> bool {
-        let flow = self.flows[place.index() % PLACES].filter(|flow| flow.tag == place.tag());
-        lost.is_some_and(|lost| lost <= MOST_LOSS) && flow.is_some_and(|flow| flow.score > 0)
+    /// True if the flow is known not to slow down for what a link loses that loses so many millionths. It begins to go without repair when
+    /// nothing is known to be missing (`is_whole`): what leaves as it is passes what waits at the other end.
+    pub fn is_tolerant(&mut self, place: Place, lost: Option<u64>, is_whole: bool) -> bool {
+        let flow = self.flows[place.index() % PLACES].as_mut().filter(|flow| flow.tag == place.tag());
+        flow.zip(lost).is_some_and(|(flow, lost)| {
+            let most = if flow.goes_without { MOST_LOSS_STILL } else { MOST_LOSS };
+            flow.goes_without = flow.score > 0 && lost <= most && (flow.goes_without || is_whole);
+            flow.goes_without
+        })
     }
 }
 
@@ -219,6 +280,11 @@ mod tests {
         port: u16,
         now: Instant,
         has_stamps: bool,
+        has_sack: bool,
+        /// What acknowledgments say came with.
+        echo: Option<u32>,
+        /// A round trip takes so much longer than its packets do.
+        wait: Duration,
         /// Of the first byte that was not sent.
         next: u32,
     }
@@ -236,6 +302,9 @@ mod tests {
                 port,
                 now: Instant::from_nanos(5_000_000_000),
                 has_stamps: true,
+                has_sack: true,
+                echo: None,
+                wait: Duration::ZERO,
                 next: u32::MAX - 50_000,
             }
         }
@@ -247,23 +316,29 @@ mod tests {
         fn send(&mut self, sequence: u32) {
             self.now += MS;
             let stamps = Timestamps { value: self.stamp(), echo: 1 };
-            let options = TcpOptions { timestamps: Some(stamps).filter(|_| self.has_stamps), ..TcpOptions::default() };
-            let packet = packet(flow(self.port), TcpFlags::ACK, sequence, 1, options, LENGTH);
+            self.send_stamped(sequence, LENGTH, Some(stamps).filter(|_| self.has_stamps));
+        }
+
+        fn send_stamped(&mut self, sequence: u32, length: u32, timestamps: Option<Timestamps>) {
+            let options = TcpOptions { timestamps, ..TcpOptions::default() };
+            let packet = packet(flow(self.port), TcpFlags::ACK, sequence, 1, options, length);
             self.tolerance.on_leaving(self.now, || self.flows.place(&packet), &packet);
         }
 
         /// Acknowledged is all before `came`, but for the byte at `lost`.
         fn acknowledge(&mut self, came: u32, lost: Option<u32>) {
-            let mut options = TcpOptions::default();
-            if let Some(lost) = lost {
-                options.sack.push(SeqNum(lost + LENGTH), SeqNum(came));
+            let stamps = self.echo.map(|echo| Timestamps { value: 1, echo });
+            let mut options = TcpOptions { timestamps: stamps, ..TcpOptions::default() };
+            if let Some(lost) = lost.filter(|_| self.has_sack) {
+                options.sack.push(SeqNum(lost.wrapping_add(LENGTH)), SeqNum(came));
             }
             let packet = packet(flow(self.port).reversed(), TcpFlags::ACK, 1, lost.unwrap_or(came), options, 0);
-            self.tolerance.on_arrival(|| self.flows.way_back(&packet), &packet);
+            self.tolerance.on_arrival(self.now, || self.flows.way_back(&packet), &packet);
         }
 
         /// A round trip: all that is in flight comes but for the byte at `lost`, and so many segments leave after it.
         fn round(&mut self, segments: u32, lost: Option<u32>) {
+            self.now += self.wait;
             self.acknowledge(self.next, lost);
             for _ in 0..segments {
                 self.send(self.next);
@@ -280,8 +355,8 @@ mod tests {
             (0..4).for_each(|_| self.round(after, None));
         }
 
-        fn is_tolerant(&self) -> bool {
-            self.tolerance.is_tolerant(self.flows.place_of(&flow(self.port)), LOST)
+        fn is_tolerant(&mut self) -> bool {
+            self.tolerance.is_tolerant(self.flows.place_of(&flow(self.port)), LOST, true)
         }
     }
 
@@ -325,29 +400,76 @@ mod tests {
         let mut sender = Sender::new();
         sender.lose(30, 30);
         let place = sender.flows.place_of(&flow(1000));
-        let at =
-            [None, Some(0), Some(MOST_LOSS), Some(MOST_LOSS + 1)].map(|lost| sender.tolerance.is_tolerant(place, lost));
-        assert_eq!(at, [false, true, true, false]);
+        let mut is_at = |lost, is_whole| sender.tolerance.is_tolerant(place, lost, is_whole);
+        assert!(!is_at(None, true) && !is_at(Some(MOST_LOSS + 1), true));
+        assert!(!is_at(Some(MOST_LOSS), false), "something is missing");
+        assert!(is_at(Some(MOST_LOSS), true) && is_at(Some(0), false) && is_at(Some(MOST_LOSS_STILL), false));
+        assert!(!is_at(Some(MOST_LOSS_STILL + 1), true) && !is_at(Some(MOST_LOSS_STILL), true));
     }
 
     #[test]
-    fn what_comes_late_was_not_lost() {
+    fn what_comes_late_or_asks_whether_the_other_end_is_there_was_not_lost() {
+        for (stamp, length) in [(Some(9), LENGTH), (None, LENGTH), (Some(0), 1), (None, 1)] {
+            let mut sender = Sender { has_stamps: stamp.is_some(), ..Sender::new() };
+            sender.round(30, None);
+            sender.now += MS;
+            let stamp = stamp.map(|before| Timestamps { value: sender.stamp() - before, echo: 1 });
+            sender.send_stamped(sender.next.wrapping_sub(LENGTH * 9), length, stamp);
+            (0..4).for_each(|_| sender.round(30, None));
+            assert!(!sender.is_tolerant(), "{stamp:?}, {length}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_again_in_vain_was_not_lost() {
+        for (echo, is_tolerant) in [(0, false), (10_000, true)] {
+            let mut sender = Sender { echo: Some(echo), ..Sender::new() };
+            sender.lose(30, 30);
+            assert_eq!(sender.is_tolerant(), is_tolerant, "{echo}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_told_once_a_window_that_was_cut_may_have_grown_again() {
+        let wait = |ms| Sender { wait: MS * ms, ..Sender::new() };
+        let mut long = wait(450);
+        long.lose(30, 30);
+        assert!(!long.is_tolerant(), "480 ms; 20 segments of full length take CUBIC 464");
+        let mut short = wait(420);
+        short.lose(30, 30);
+        assert!(short.is_tolerant(), "450 ms");
+    }
+
+    #[test]
+    fn without_sack_a_second_loss_makes_the_first_tell_nothing() {
+        for is_second in [false, true] {
+            let mut sender = Sender { has_sack: false, ..Sender::new() };
+            sender.round(15, None);
+            let lost = sender.next.wrapping_sub(LENGTH * 15);
+            sender.round(15, Some(lost));
+            sender.send(lost);
+            sender.round(30, None);
+            let lost = sender.next.wrapping_sub(LENGTH * 30);
+            if is_second {
+                sender.round(30, Some(lost));
+                sender.send(lost);
+            }
+            (0..2).for_each(|_| sender.round(30, None));
+            assert_eq!(sender.is_tolerant(), !is_second);
+        }
+    }
+
+    #[test]
+    fn of_a_flow_that_passes_unseen_nothing_is_known_any_more() {
         let mut sender = Sender::new();
-        sender.round(30, None);
-        let late = packet(
-            flow(1000),
-            TcpFlags::ACK,
-            sender.next.wrapping_sub(LENGTH * 9),
-            1,
-            {
-                let stamps = Timestamps { value: sender.stamp() - 9, echo: 1 };
-                TcpOptions { timestamps: Some(stamps), ..TcpOptions::default() }
-            },
-            LENGTH,
-        );
-        sender.tolerance.on_leaving(sender.now, || sender.flows.place(&late), &late);
-        (0..4).for_each(|_| sender.round(30, None));
-        assert!(!sender.is_tolerant());
+        sender.lose(30, 30);
+        sender.now += RESTS;
+        sender.round(1, None);
+        assert!(!sender.is_tolerant(), "it rested");
+        sender.lose(30, 30);
+        assert!(sender.is_tolerant());
+        sender.send(sender.next.wrapping_add(MOST_WINDOW));
+        assert!(!sender.is_tolerant(), "nobody has so much in flight");
     }
 
     #[test]
@@ -393,5 +515,12 @@ mod tests {
         let mut sender = Sender::over(Tolerance::new(false), 1000);
         sender.lose(30, 30);
         assert!(!sender.is_tolerant());
+        sender.tolerance.adopt(&Tolerance::new(true));
+        sender.lose(30, 30);
+        assert!(sender.is_tolerant());
+        sender.tolerance.adopt(&Tolerance::new(false));
+        assert!(!sender.is_tolerant());
+        sender.tolerance.adopt(&Tolerance::new(true));
+        assert!(!sender.is_tolerant(), "what was known is forgotten");
     }
 }

@@ -19,7 +19,7 @@ impl Bss {
         reports: &mut Vec<Report>,
     ) {
         let counters = &mut self.interfaces[from].counters;
-        counters.dropped.add(reason, 1);
+        counters.dropped.add_one(reason);
         counters.bytes_dropped += u64::from(packet.wire_len());
         reports.push(Report::Dropped { from, to, packet, reason });
     }

@@ -160,7 +160,7 @@ pub trait Controller: Debug + Send {
         false
     }
     /// Sets window and pacing rate from a delivery rate sample, in place of `cong_avoid` and of
-    /// the reduction during recovery.
+    /// the reduction during recovery. Only where [`Controller::has_cong_control`] says so are samples kept whole.
     fn cong_control(&mut self, _sk: &mut TcpSock, _sample: &RateSample) {}
     /// Segments left the network and their round-trip time may be known.
     fn pkts_acked(&mut self, _sk: &mut TcpSock, _sample: &AckSample) {}

@@ -233,8 +233,10 @@ mod tests {
             for step in 0..700 {
                 let [short, long] = [0, 1].map(|which: usize| {
                     let (pair, rng) = (&mut pairs[which], &mut draws[which]);
-                    pair.ends[0].write_virtual([0, 100, 3000, 100_000][rng.below(4) as usize]);
-                    pair.ends[1].write_virtual(if rng.below(10) == 0 {
+                    // In a sixth of the time there is nothing to send.
+                    let offered = if step % 120 < 100 { [0, 100, 3000, 100_000][rng.below(4) as usize] } else { 0 };
+                    pair.ends[0].write_virtual(offered);
+                    pair.ends[1].write_virtual(if seed % 2 == 0 && rng.below(10) == 0 {
                         [500, 30_000][rng.below(2) as usize]
                     } else {
                         0
@@ -247,8 +249,7 @@ mod tests {
                     pair.next()
                 });
                 assert_eq!(short, long);
-                let Some(next) = short else { break };
-                now = now.max(next);
+                now = now.max(short.unwrap_or(now + Duration::from_secs(2)));
                 pairs.iter_mut().for_each(|pair| pair.step(now));
                 if step % 4 == 0 {
                     let [short, long] = [0, 1].map(|which: usize| pairs[which].state());
@@ -258,6 +259,6 @@ mod tests {
             let stats = pairs[0].ends[0].stats();
             (acknowledged, probes) = (acknowledged + stats.bytes_acknowledged, probes + stats.window_probes);
         }
-        assert!(acknowledged > 1_000_000 && probes > 30, "{acknowledged} bytes, {probes} probes");
+        assert!(acknowledged > 1_000_000 && probes > 100, "{acknowledged} bytes, {probes} probes");
     }
 }

@@ -214,7 +214,7 @@ impl Sender {
         if !is_probe {
             self.arm_for_new(step);
         }
-        let is_last = self.is_window_full();
+        let is_last = !is_probe && self.is_window_full();
         self.validate_window(false, step.now);
         step.timers.stop(Timer::Persist);
         if is_last {
@@ -223,8 +223,8 @@ impl Sender {
         Some(Transmission { start, len, fin, push: u64::from(len) == unsent, is_retransmission: false, is_last })
     }
 
-    /// True if nothing may leave behind new data that just left: what was known lost went before them, and new data after a timeout
-    /// have F-RTO wait.
+    /// True if nothing may leave behind new data that just left, if they were no probe: what was known lost went before them, and new data
+    /// after a timeout have F-RTO wait.
     #[inline]
     fn is_window_full(&self) -> bool {
         self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd && !self.is_paced()
