@@ -23,6 +23,7 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod sent;
 mod sequence;
 mod stats;
 mod stream;

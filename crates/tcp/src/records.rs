@@ -4,7 +4,7 @@
 //! What only controllers that measure delivery rates look at is apart, and kept for those alone.
 
 use crate::block_queue::BlockQueue;
-use crate::scoreboard::{Rate, SendOrder, Sent, mark};
+use crate::sent::{Rate, SendOrder, Sent, mark};
 use airtcp_core::{Instant, count_one};
 use alloc::boxed::Box;
 

@@ -12,7 +12,8 @@ mod sack;
 
 use crate::config::{Config, Holes, RecoveryKind};
 use crate::congestion::TcpSock;
-use crate::scoreboard::{Scoreboard, SendOrder, Sent};
+use crate::scoreboard::Scoreboard;
+use crate::sent::{SendOrder, Sent};
 use crate::stats::Stats;
 use airtcp_core::{Duration, Instant};
 use alloc::boxed::Box;

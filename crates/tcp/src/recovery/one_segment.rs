@@ -15,7 +15,8 @@
 use super::{AckView, DUP_THRESH, LossDetector, Repair, sack};
 use crate::config::Holes;
 use crate::congestion::TcpSock;
-use crate::scoreboard::{Scoreboard, SendOrder, Sent, mark};
+use crate::scoreboard::Scoreboard;
+use crate::sent::{SendOrder, Sent, mark};
 use crate::stats::Stats;
 use airtcp_core::Instant;
 

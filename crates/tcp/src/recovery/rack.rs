@@ -8,7 +8,8 @@
 
 use super::{AckView, LossDetector, Newest};
 use crate::congestion::{CaState, TcpSock};
-use crate::scoreboard::{Scoreboard, SendOrder, Sent};
+use crate::scoreboard::Scoreboard;
+use crate::sent::{SendOrder, Sent};
 use crate::stats::Stats;
 use airtcp_core::{Duration, Instant};
 

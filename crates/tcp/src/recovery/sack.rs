@@ -6,7 +6,8 @@
 
 use super::{AckView, DUP_THRESH, LossDetector};
 use crate::congestion::TcpSock;
-use crate::scoreboard::{Scoreboard, mark};
+use crate::scoreboard::Scoreboard;
+use crate::sent::mark;
 use crate::stats::Stats;
 use airtcp_core::Instant;
 

@@ -222,7 +222,7 @@ impl Sender {
             return;
         }
         while let Some((sent, rate)) = self.board.pop_acknowledged(self.una, &mut self.sk) {
-            if self.has_sack && !sent.has(crate::scoreboard::mark::DELIVERED) {
+            if self.has_sack && !sent.has(crate::sent::mark::DELIVERED) {
                 self.sk.delivered = self.sk.delivered.wrapping_add(1);
             }
             delivery.on_acked(&sent, &rate);

@@ -7,7 +7,7 @@ use super::{Sender, Step};
 use crate::config::ByteCounting;
 use crate::config::Reduction;
 use crate::congestion::{CaState, RateSample};
-use crate::scoreboard::mark;
+use crate::sent::mark;
 use crate::timers::Timer;
 use airtcp_core::Duration;
 

@@ -3,7 +3,7 @@
 
 use crate::congestion::{RateSample, TcpSock};
 use crate::recovery::Newest;
-use crate::scoreboard::{Rate, SendOrder, Sent, mark};
+use crate::sent::{Rate, SendOrder, Sent, mark};
 use airtcp_core::{Duration, Instant};
 
 /// Collected while an acknowledgment is processed.

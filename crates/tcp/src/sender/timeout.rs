@@ -3,7 +3,7 @@
 use super::{Limits, Sender, Step};
 use crate::congestion::{CaEvent, CaState};
 use crate::recovery::DUP_THRESH;
-use crate::scoreboard::mark;
+use crate::sent::mark;
 use crate::timers::Timer;
 use airtcp_core::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::{Sender, Step};
 use crate::congestion::{CaEvent, CaState};
-use crate::scoreboard::{Sent, mark};
+use crate::sent::{Sent, mark};
 use crate::timers::Timer;
 use airtcp_core::Instant;
 

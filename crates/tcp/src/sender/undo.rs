@@ -5,7 +5,7 @@
 use super::ack::AckFacts;
 use super::{Sender, Step};
 use crate::congestion::CaState;
-use crate::scoreboard::mark;
+use crate::sent::mark;
 
 /// What must be known to undo the present reduction.
 #[derive(Clone, Copy, Debug, Default)]
