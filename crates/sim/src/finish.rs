@@ -13,7 +13,7 @@ impl Engine<'_> {
     /// Takes the run apart.
     pub fn finish(mut self, end: Instant) -> Outcome {
         self.checker.check(end, &self.elements, &self.network.pipes, &self.network.wlans);
-        // What is still on its way makes room for what was found.
+        // Nobody asks any more what is on its way: its memory is for what was found.
         (self.network.fans, self.network.joints) = (TiVec::new(), TiVec::new());
         let flow_ends = std::mem::take(&mut self.flow_ends);
         let mut flows = Vec::new();

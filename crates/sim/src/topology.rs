@@ -112,6 +112,11 @@ pub(crate) struct FlowSpec {
     pub is_ipv6: bool,
 }
 
+/// Settings that are kept once with those of the one before, if they are equal.
+fn shared<T: PartialEq>(settings: T, last: Option<&Arc<T>>) -> Arc<T> {
+    last.filter(|last| ***last == settings).cloned().unwrap_or_else(|| Arc::new(settings))
+}
+
 pub(crate) fn family(is_ipv6: bool) -> Family {
     if is_ipv6 { Family::V6 } else { Family::V4 }
 }
@@ -125,17 +130,11 @@ impl Flow {
 }
 
 impl FlowSpec {
-    /// With settings that are those of `last`, if they are equal.
+    /// The flow behind `last`.
     fn new(flow: Flow, last: Option<&FlowSpec>) -> FlowSpec {
         let Flow { name, from, to, socket, tcp, start, size, ipv6: is_ipv6 } = flow;
-        let tcp = match last {
-            Some(last) if *last.tcp == tcp => last.tcp.clone(),
-            _ => Arc::new(tcp),
-        };
-        let socket = match last {
-            Some(last) if *last.socket == socket => last.socket.clone(),
-            _ => Arc::new(socket),
-        };
+        let tcp = shared(tcp, last.map(|last| &last.tcp));
+        let socket = shared(socket, last.map(|last| &last.socket));
         FlowSpec { name, from, to, tcp, socket, start, size, is_ipv6 }
     }
 
@@ -213,11 +212,7 @@ impl Topology {
 
     /// Adds a link; `forward` is the direction from `a` to `b`.
     pub fn link(&mut self, name: &str, a: NodeId, b: NodeId, forward: LinkSettings, reverse: LinkSettings) -> LinkId {
-        let settings = [forward, reverse];
-        let settings = match self.links.last() {
-            Some(last) if *last.settings == settings => last.settings.clone(),
-            _ => Arc::new(settings),
-        };
+        let settings = shared([forward, reverse], self.links.last().map(|last| &last.settings));
         self.links.push_and_get_key(LinkSpec { name: name.to_string(), ends: [a, b], settings })
     }
 

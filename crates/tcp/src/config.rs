@@ -316,7 +316,7 @@ impl Config {
 
     /// Payload of the largest segment that a peer with the same MTU or a larger one sends.
     pub fn largest_segment(&self, is_ipv4: bool, has_timestamps: bool) -> u16 {
-        self.announced_mss(is_ipv4) - if has_timestamps { 12 } else { 0 }
+        largest_segment(self.announced_mss(is_ipv4), has_timestamps)
     }
 
     /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).
@@ -324,6 +324,11 @@ impl Config {
         let headers = if is_ipv4 { 40 } else { 60 };
         self.mtu.saturating_sub(headers).clamp(MIN_MSS, u32::from(u16::MAX)) as u16
     }
+}
+
+/// Payload of the largest segment of who was told this MSS.
+pub(crate) fn largest_segment(mss: u16, has_timestamps: bool) -> u16 {
+    mss - if has_timestamps { 12 } else { 0 }
 }
 
 /// An acknowledgment waits no longer (RFC 9293 section 3.8.6.3).

@@ -421,8 +421,8 @@ impl Outgoing {
         if self.always_framed || packet.tcp().is_none() || packet.sequence_len() == 0 {
             return false;
         }
-        let (lost, is_whole) = (self.link_rate.lost(now), !self.sender.has_lost());
-        lost.is_some() && self.tolerance.is_tolerant(self.flows.place(packet), lost, is_whole)
+        let Some(lost) = self.link_rate.lost(now) else { return false };
+        self.tolerance.goes_without_repair(self.flows.place(packet), lost, !self.sender.has_lost())
     }
 
     /// Puts a new packet into codes, if it leaves room for them.

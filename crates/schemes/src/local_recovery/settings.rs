@@ -43,7 +43,7 @@ parameters! {
         pub spare_codes: Duration = Duration::from_millis(50), "ours";
         /// Packets that a loss waits for codes, on average and at most, beside 40 % of those in a round trip: fewer cost more codes.
         pub codes_wait: u32 = 100, "ours";
-        /// Put also data of TCP into frames of which the sender keeps its window after a loss, as BBR does. They leave as they came otherwise while the link loses 3 % or less, and their sender repairs.
+        /// Repair also flows of TCP that keep their window after a loss, as those of BBR do. If false, their data leave as they came while the link loses 3 % or less, and their sender repairs.
         pub repair_tolerant: bool = false, "ours; docs/local-recovery.md";
         /// Put packets into frames also on a hop below 50 ms that has lost nothing for 10 s or longer.
         pub always_framed: bool = false, "ours";

@@ -1,6 +1,7 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
 use super::{CloseReason, Connection, State, reset_reply};
+use crate::config::largest_segment;
 use crate::receiver::{Arrival, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
@@ -187,6 +188,7 @@ impl Connection {
     fn take_acknowledgment(&mut self, now: Instant, tcp: &TcpHeader, sequence: i64, len: u32) -> bool {
         let ack = self.sender.sequence.offset(tcp.acknowledgment, self.sender.una);
         let una = self.sender.una as i64;
+        // Hardly any is old at all, so that is asked first.
         let is_too_old = ack < una && ack < una - self.sender.peer.largest.max(1 << 16) as i64;
         if ack > self.sender.nxt as i64 || is_too_old {
             self.stats.rejected_segments += 1;
@@ -333,7 +335,7 @@ impl Connection {
 
     /// Payload of the largest segment that the peer may send.
     fn largest_segment(&self) -> u32 {
-        u32::from(self.terms.announced_mss) - if self.options.timestamps { 12 } else { 0 }
+        u32::from(largest_segment(self.terms.announced_mss, self.options.timestamps))
     }
 
     /// The next `full` segments are here: see

@@ -207,6 +207,7 @@ impl Receiver {
         if from >= to {
             return Arrival::Duplicate;
         }
+        // As a rule there are none, and then nobody need know how many there may be.
         let pieces = self.content.pieces();
         if pieces > 0 && pieces >= most_pieces(self.window.buffer()) {
             stats.segments_without_memory += 1;

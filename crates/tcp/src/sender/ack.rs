@@ -5,6 +5,7 @@ use super::delivery::Delivery;
 use super::{Sender, Step};
 use crate::congestion::{AckEvent, AckSample, CaState, RxOpt, TcpSock};
 use crate::recovery::AckView;
+use crate::sent::mark;
 use airtcp_core::{Duration, TcpHeader, count_one};
 
 /// What a segment says to the sender, in offsets.
@@ -222,7 +223,7 @@ impl Sender {
             return;
         }
         while let Some((sent, rate)) = self.board.pop_acknowledged(self.una, &mut self.sk) {
-            if self.has_sack && !sent.has(crate::sent::mark::DELIVERED) {
+            if self.has_sack && !sent.has(mark::DELIVERED) {
                 self.sk.delivered = self.sk.delivered.wrapping_add(1);
             }
             delivery.on_acked(&sent, &rate);
