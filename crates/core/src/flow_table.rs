@@ -3,6 +3,9 @@
 //! The hash is keyed (SipHash-1-3, key drawn from the component's random stream), so outsiders
 //! cannot aim for collisions; nothing ever iterates in hash order, so runs stay reproducible.
 //! When the table is full the flow that was silent longest makes room.
+//!
+//! A packet's flow was mostly used a short time before. So a small list has the slots that were used of late, by a sum that
+//! anybody can foresee: who aims at one place there has the keyed hash computed for every packet, and no more.
 
 use crate::packet::FlowKey;
 use crate::rng::Rng;
@@ -13,13 +16,22 @@ use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
 const NONE: u32 = u32::MAX;
+/// Places of slots that were used of late, where there is more than one flow.
+const RECENT: usize = 256;
 
 /// State per flow, at most `capacity` flows.
 #[derive(Debug)]
 pub struct FlowTable<V> {
     index: HashTable<u32>,
-    entries: Vec<Entry<V>>,
+    /// By slot, close together: most of what is looked at is whose slot it is and who was used before.
+    entries: Vec<Entry>,
+    /// By slot; none of one that is free.
+    values: Vec<Option<V>>,
     free: Vec<u32>,
+    /// By [`recent_place`].
+    recent: Vec<u32>,
+    /// Both directions of some connection have, or had, an entry of their own.
+    has_twins: bool,
     newest: u32,
     oldest: u32,
     capacity: usize,
@@ -27,9 +39,8 @@ pub struct FlowTable<V> {
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct Entry {
     flow: FlowKey,
-    value: Option<V>,
     newer: u32,
     older: u32,
 }
@@ -40,7 +51,10 @@ impl<V> FlowTable<V> {
         FlowTable {
             index: HashTable::new(),
             entries: Vec::new(),
+            values: Vec::new(),
             free: Vec::new(),
+            recent: Vec::new(),
+            has_twins: false,
             newest: NONE,
             oldest: NONE,
             capacity: capacity.clamp(1, NONE as usize - 1),
@@ -51,7 +65,7 @@ impl<V> FlowTable<V> {
     /// Memory of one flow's entry, for bounds; what `V` owns on the heap comes on top.
     pub const fn entry_memory() -> usize {
         // The index keeps at most 7/8 of its slots full and doubles when it grows.
-        size_of::<Entry<V>>() + 2 * (size_of::<u32>() + 1) * 8 / 7 + size_of::<u32>()
+        size_of::<Entry>() + size_of::<Option<V>>() + 2 * (size_of::<u32>() + 1) * 8 / 7 + size_of::<u32>()
     }
 
     /// Number of flows.
@@ -74,6 +88,9 @@ impl<V> FlowTable<V> {
         if let Some(newest) = self.newest_if(flow) {
             return Some(newest);
         }
+        if let Some((recent, true)) = self.recent_if(flow) {
+            return Some(recent);
+        }
         self.find(self.hash(flow), flow)
     }
 
@@ -81,6 +98,9 @@ impl<V> FlowTable<V> {
     pub fn slot_of_either(&self, flow: &FlowKey) -> Option<(u32, bool)> {
         if let Some(newest) = self.newest_if(flow) {
             return Some((newest, true));
+        }
+        if let Some(recent) = self.recent_if(flow).filter(|(_, is_own)| *is_own || !self.has_twins) {
+            return Some(recent);
         }
         let (reversed, mut other) = (flow.reversed(), None);
         let is_own = |slot: &u32| {
@@ -101,26 +121,43 @@ impl<V> FlowTable<V> {
         (entry.flow == *flow).then_some(self.newest)
     }
 
+    /// The slot that was used of late at the place of the flow, if it is the flow's or that of its other direction; whether it is
+    /// the flow's own.
+    #[inline]
+    fn recent_if(&self, flow: &FlowKey) -> Option<(u32, bool)> {
+        let slot = *self.recent.get(recent_place(flow))?;
+        let known = &self.entries.get(slot as usize)?.flow;
+        let is_own = *known == *flow;
+        (is_own || *known == flow.reversed()).then_some((slot, is_own))
+    }
+
+    #[inline]
+    fn set_recent(&mut self, slot: u32) {
+        if let Some(recent) = self.recent.get_mut(recent_place(&self.entries[slot as usize].flow)) {
+            *recent = slot;
+        }
+    }
+
     fn find(&self, hash: u64, flow: &FlowKey) -> Option<u32> {
         self.index.find(hash, |slot| self.entries[*slot as usize].flow == *flow).copied()
     }
 
     /// The flow in `slot`, if the slot is in use.
     pub fn at(&self, slot: u32) -> Option<(&FlowKey, &V)> {
-        let entry = self.entries.get(slot as usize)?;
-        entry.value.as_ref().map(|value| (&entry.flow, value))
+        let value = self.values.get(slot as usize)?.as_ref()?;
+        Some((&self.entries[slot as usize].flow, value))
     }
 
     /// The flow in `slot`, if the slot is in use. Does not count as use.
     pub fn at_mut(&mut self, slot: u32) -> Option<(&FlowKey, &mut V)> {
-        let entry = self.entries.get_mut(slot as usize)?;
-        entry.value.as_mut().map(|value| (&entry.flow, value))
+        let value = self.values.get_mut(slot as usize)?.as_mut()?;
+        Some((&self.entries[slot as usize].flow, value))
     }
 
     /// Looks a flow up without counting it as use.
     pub fn get_mut(&mut self, flow: &FlowKey) -> Option<&mut V> {
         let slot = self.slot(flow)?;
-        self.entries[slot as usize].value.as_mut()
+        self.values[slot as usize].as_mut()
     }
 
     /// Marks the flow in `slot` as the most recently used.
@@ -128,6 +165,7 @@ impl<V> FlowTable<V> {
         if self.newest != slot && self.at(slot).is_some() {
             self.unlink(slot);
             self.link_newest(slot);
+            self.set_recent(slot);
         }
     }
 
@@ -135,19 +173,26 @@ impl<V> FlowTable<V> {
     /// full, the flow that had to go.
     pub fn insert(&mut self, flow: FlowKey, value: V) -> (u32, Option<(FlowKey, V)>) {
         let evicted = if self.is_full() { self.remove_slot(self.oldest) } else { None };
-        let entry = Entry { flow, value: Some(value), newer: NONE, older: NONE };
+        let entry = Entry { flow, newer: NONE, older: NONE };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.entries[slot as usize] = entry;
+                self.values[slot as usize] = Some(value);
                 slot
             }
             None => {
                 self.entries.push(entry);
+                self.values.push(Some(value));
                 self.entries.len() as u32 - 1
             }
         };
         self.link_newest(slot);
+        if self.entries.len() == 2 {
+            self.recent.resize(RECENT, NONE);
+        }
+        self.set_recent(slot);
         let hash = self.hash(&flow);
+        self.has_twins |= self.find(hash, &flow.reversed()).is_some();
         let (entries, key) = (&self.entries, self.key);
         self.index.insert_unique(hash, slot, |slot| hash_of(key, &entries[*slot as usize].flow));
         (slot, evicted)
@@ -161,8 +206,11 @@ impl<V> FlowTable<V> {
             found.remove();
         }
         self.unlink(slot);
+        if let Some(recent) = self.recent.get_mut(recent_place(&flow)).filter(|recent| **recent == slot) {
+            *recent = NONE;
+        }
         self.free.push(slot);
-        self.entries[slot as usize].value.take().map(|value| (flow, value))
+        self.values[slot as usize].take().map(|value| (flow, value))
     }
 
     /// The slot that was used least recently.
@@ -219,6 +267,18 @@ impl<V> FlowTable<V> {
 }
 
 /// The same for both directions of a connection.
+#[inline]
+fn recent_place(flow: &FlowKey) -> usize {
+    let low = |address: IpAddr| match address {
+        IpAddr::V4(v4) => v4.to_bits(),
+        IpAddr::V6(v6) => v6.to_bits() as u32,
+    };
+    let addresses = low(flow.source).wrapping_add(low(flow.destination));
+    let ports = u32::from(flow.source_port).wrapping_add(u32::from(flow.destination_port));
+    (addresses.wrapping_add(ports).wrapping_mul(0x9e37_79b9) >> 24) as usize
+}
+
+/// The same for both directions of a connection.
 fn hash_of((k0, k1): (u64, u64), flow: &FlowKey) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(k0, k1);
     if let (IpAddr::V4(source), IpAddr::V4(destination)) = (flow.source, flow.destination) {
@@ -264,7 +324,7 @@ mod tests {
         let found = [flow(1), back, flow(2)].map(|flow| table.slot_of_either(&flow));
         assert_eq!((found, table.slot(&back)), ([Some((slot, true)), Some((slot, false)), None], None));
         let (other, _) = table.insert(back, 2);
-        for newest in [slot, other] {
+        for newest in [slot, other, slot] {
             table.touch(newest);
             let found = [flow(1), back].map(|flow| table.slot_of_either(&flow));
             assert_eq!(found, [Some((slot, true)), Some((other, true))]);

@@ -65,9 +65,11 @@ impl<T> Tracker<T> {
         let Awaited { note, .. } = self.pending.get_mut(place)?.take()?;
         self.len -= 1;
         self.heard = now;
-        let known = usize::try_from(self.overtaken_to.saturating_sub(self.first_token)).unwrap_or(usize::MAX);
-        for earlier in self.pending.range_mut(known.min(place)..place).flatten() {
-            earlier.overtaken = Some(now);
+        if place > 0 {
+            let known = usize::try_from(self.overtaken_to.saturating_sub(self.first_token)).unwrap_or(usize::MAX);
+            for earlier in self.pending.range_mut(known.min(place)..place).flatten() {
+                earlier.overtaken = Some(now);
+            }
         }
         self.overtaken_to = self.overtaken_to.max(token.0);
         self.forget_reported();

@@ -174,66 +174,42 @@ impl Proxy {
 
     /// Lets a flow act on what has changed.
     fn settle(&mut self, cx: &mut Context<'_>, slot: u32) {
-        let flows = self.flows.len();
-        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        let (flows, tells) = (self.flows.len(), self.deliveries == Some(true));
+        let Some((flow, relay)) = self.flows.at_mut(slot) else { return };
         relay.advance(cx);
         if let Some(buffer) = self.buffers.grow(relay.buffer(), relay.most_in_flight(), flows) {
             relay.set_buffers(buffer);
         }
-        for port in [relay.origin.opposite(), relay.origin] {
+        let [inner, link] = &mut self.outlets;
+        let both = if relay.origin == Port::LINK { [inner, link] } else { [link, inner] };
+        for outlet in both {
             // Nobody waits at an open port.
-            if self.outlets[usize::from(port.0)].is_open() {
-                self.take_turn(cx, port, slot);
+            if outlet.is_open() {
+                outlet.take_turn(cx, slot, flow, relay, tells);
             } else {
-                self.wait_for_turn(port, slot);
+                outlet.wait_for_turn(slot, relay);
             }
         }
         self.rearm(slot);
     }
 
-    #[cold]
-    fn wait_for_turn(&mut self, port: Port, slot: u32) {
-        let index = usize::from(port.0);
-        if let Some((_, relay)) = self.flows.at_mut(slot)
-            && !core::mem::replace(&mut relay.waits[index], true)
-        {
-            self.outlets[index].push(slot);
-        }
-    }
-
     /// Lets those who wait at a port send through it while it takes what they send: a packet each, in turn.
     fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
-        let index = usize::from(port.0);
+        let (index, tells) = (usize::from(port.0), self.deliveries == Some(true));
         while self.outlets[index].is_open()
             && let Some(slot) = self.outlets[index].pop()
         {
-            self.take_turn(cx, port, slot);
+            if let Some((flow, relay)) = self.flows.at_mut(slot) {
+                self.outlets[index].take_turn(cx, slot, flow, relay, tells);
+            }
             self.rearm(slot);
         }
-    }
-
-    /// One turn of a flow: a packet, or all that it has while nobody else wants to send.
-    fn take_turn(&mut self, cx: &mut Context<'_>, port: Port, slot: u32) {
-        let (index, tells) = (usize::from(port.0), self.deliveries == Some(true));
-        let (outlet, Some((flow, relay))) = (&mut self.outlets[index], self.flows.at_mut(slot)) else { return };
-        while let Some((mut packet, is_last)) = relay.poll_transmit(cx, port) {
-            let deliveries = relay.deliveries.as_mut().filter(|_| port == Port::LINK);
-            let note = deliveries.and_then(|deliveries| deliveries.note_leaving(*flow, &mut packet, tells));
-            if !outlet.send(cx, packet, note) || outlet.is_wanted() {
-                relay.waits[index] = true;
-                return outlet.push(slot);
-            }
-            if is_last {
-                break;
-            }
-        }
-        relay.waits[index] = false;
     }
 
     /// Keeps a flow's deadline in the table, or forgets a flow that is over.
     fn rearm(&mut self, slot: u32) {
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
-        if relay.waits == [false; 2] && relay.is_over() {
+        if relay.may_end() {
             return self.remove(slot);
         }
         let due = relay.deadline(self.settings.idle);

@@ -5,8 +5,9 @@
 //! would be a loss that the box made itself, repaired after a timeout only where the other end has no SACK.
 
 use super::delivery::Sent;
+use super::relay::Relay;
 use crate::tracker::Tracker;
-use airtcp_core::{Backlog, Context, Packet, Port};
+use airtcp_core::{Backlog, Context, FlowKey, Packet, Port};
 use alloc::collections::VecDeque;
 
 /// One port: open, or closed until it says that it has room.
@@ -49,9 +50,31 @@ impl Outlet {
         self.refused.is_none()
     }
 
-    /// Puts a flow behind all that wait. It must not wait here yet.
-    pub fn push(&mut self, slot: u32) {
-        self.turns.push_back(slot);
+    /// Puts a flow behind all that wait, if it does not.
+    #[cold]
+    pub fn wait_for_turn(&mut self, slot: u32, relay: &mut Relay) {
+        if !core::mem::replace(&mut relay.waits[usize::from(self.port.0)], true) {
+            self.turns.push_back(slot);
+        }
+    }
+
+    /// One turn of a flow, which does not wait here or was the first: a packet, or all that it has while nobody else wants to
+    /// send. `tells`: the link has told of a delivery.
+    #[inline]
+    pub fn take_turn(&mut self, cx: &mut Context<'_>, slot: u32, flow: &FlowKey, relay: &mut Relay, tells: bool) {
+        let index = usize::from(self.port.0);
+        while let Some((mut packet, is_last)) = relay.poll_transmit(cx, self.port) {
+            let deliveries = relay.deliveries.as_mut().filter(|_| self.port == Port::LINK);
+            let note = deliveries.and_then(|deliveries| deliveries.note_leaving(*flow, &mut packet, tells));
+            if !self.send(cx, packet, note) || self.is_wanted() {
+                relay.waits[index] = true;
+                return self.turns.push_back(slot);
+            }
+            if is_last {
+                break;
+            }
+        }
+        relay.waits[index] = false;
     }
 
     /// The flow whose turn it is.

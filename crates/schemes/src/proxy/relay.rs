@@ -280,9 +280,12 @@ impl Relay {
         }
     }
 
-    /// True when nothing is left to do on either side.
-    pub fn is_over(&self) -> bool {
-        self.server.is_closed() && self.client.as_ref().is_none_or(Connection::is_closed) && self.refusal.is_none()
+    /// True when nothing is left to do on either side, and nothing waits for a port.
+    pub fn may_end(&self) -> bool {
+        self.waits == [false; 2]
+            && self.server.is_closed()
+            && self.client.as_ref().is_none_or(Connection::is_closed)
+            && self.refusal.is_none()
     }
 
     /// The earliest deadline of the two connections, or that of a silence of `idle`; none of what was given up.
@@ -388,11 +391,15 @@ fn pass_on(from: &mut Connection, to: &mut Connection) {
 
 /// Gives a connection a segment; true if it carried data that was not taken and not known before.
 fn refuses(connection: &mut Connection, now: Instant, packet: &Packet) -> bool {
+    if packet.payload_len() == 0 {
+        connection.handle_segment(now, packet);
+        return false;
+    }
     let refused = |connection: &Connection| {
         let stats = connection.stats();
         stats.segments_without_memory + stats.rejected_segments
     };
     let before = refused(connection);
     connection.handle_segment(now, packet);
-    packet.payload_len() > 0 && refused(connection) > before
+    refused(connection) > before
 }

@@ -146,8 +146,14 @@ impl Bss {
             None => {
                 let to = entry.to;
                 let Some(entry) = self.keep_for_answer(now, from, entry) else { return true };
-                self.interfaces[from].push(entry);
-                self.offer(now, from);
+                if self.interfaces[from].is_idle() {
+                    self.interfaces[from].head = Some(self.timing.frame(entry));
+                    self.contenders.set_waiting(from, true);
+                    self.begin_access(now, from);
+                } else {
+                    self.interfaces[from].push(entry);
+                    self.offer(now, from);
+                }
                 self.lengthen(now, from, to);
             }
         }

@@ -1,34 +1,45 @@
 //! Who counts down, and how far each is from its turn.
 //!
 //! When much is sent, nearly all that contend wait for their turn and count the same idle slots. They are *in step*: what
-//! they count is added up once for all of them, and each has the sum at which its turn comes (`turns`). So only those whose
-//! turn it is are looked at. The others are *apart*: who sent last, who came since, who has nothing to send but slots left, and
-//! who has more of them than the standard's longest backoff.
+//! they count is added up once for all of them, and each has the sum at which its turn comes. So only those whose
+//! turn it is are looked at (`turns`), and who has nothing to send but slots left is not looked at until it has, or at all. The
+//! others are *apart*: who came while the medium was idle or busy, who waits for longer after a collision, and who has more
+//! slots left than the standard's longest backoff.
 
 use super::exchange::Timing;
 use super::interface::Interface;
 use super::turns::{SLOTS, Turns};
 use crate::index::InterfaceId;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, count_one};
 use typed_index_collections::{TiSlice, TiVec};
+
+/// Who knows how far an interface is from its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nobody: it does not count down.
+    Nowhere,
+    /// Itself: it is in the list of those apart.
+    Apart,
+    /// Those in step: what they will have counted when its turn comes. Without a frame it counts down until then.
+    InStep(u64),
+    /// It sends, and its next backoff follows.
+    Sending,
+}
 
 /// Where an interface is in its backoff.
 #[derive(Clone, Copy, Debug)]
 struct Countdown {
-    /// From when slots count if the medium stays idle; [`Instant::MAX`] while the medium is busy.
+    place: Place,
+    /// Apart: from when slots count if the medium stays idle; [`Instant::MAX`] while the medium is busy.
     from: Instant,
     /// Idle time before it may count down.
     aifs: Duration,
-    /// Slots left to count.
+    /// So many have begun to count down before.
+    order: u64,
+    /// Apart: slots left to count.
     slots: u32,
     /// It has a frame to send.
     is_waiting: bool,
-    /// It counts down: for a frame, or after one.
-    is_member: bool,
-    /// What those in step will have counted when its turn comes, if it is one of them: then `from` and `slots` are not kept here.
-    turn: Option<u64>,
-    /// So many have begun to count down before.
-    order: u64,
 }
 
 /// See the module.
@@ -36,7 +47,7 @@ struct Countdown {
 pub struct Contenders {
     slot: Duration,
     countdowns: TiVec<InterfaceId, Countdown>,
-    /// Of those in step; none comes before what they have counted.
+    /// Of those in step that have a frame; none comes before what they have counted.
     turns: Turns,
     apart: Vec<InterfaceId>,
     /// AIFS of those in step.
@@ -52,15 +63,8 @@ pub struct Contenders {
 impl Contenders {
     /// Interfaces with these AIFS, of which nobody has anything to send; those with the AIFS of the last may be in step.
     pub fn new(slot: Duration, aifs: impl Iterator<Item = Duration>) -> Self {
-        let idle = |aifs| Countdown {
-            from: Instant::MAX,
-            aifs,
-            slots: 0,
-            is_waiting: false,
-            is_member: false,
-            turn: None,
-            order: 0,
-        };
+        let (place, from) = (Place::Nowhere, Instant::MAX);
+        let idle = |aifs| Countdown { place, from, aifs, order: 0, slots: 0, is_waiting: false };
         let countdowns: TiVec<InterfaceId, Countdown> = aifs.map(idle).collect();
         Contenders {
             slot,
@@ -68,7 +72,7 @@ impl Contenders {
             turns: Turns::new(countdowns.len()),
             countdowns,
             apart: Vec::new(),
-            from: Instant::MAX,
+            from,
             counted: 0,
             begun: 0,
         }
@@ -91,19 +95,22 @@ impl Contenders {
 
     /// Whether an interface has a frame to send, from now on.
     pub fn set_waiting(&mut self, index: InterfaceId, is_waiting: bool) {
-        self.countdowns[index].is_waiting = is_waiting;
-        if !is_waiting {
+        if self.countdowns[index].is_waiting != is_waiting {
             self.leave_step(index);
+            self.countdowns[index].is_waiting = is_waiting;
         }
     }
 
-    /// From when an interface counts, and the slots that it has left.
+    /// From when an interface that counts down does so, and the slots that it has left.
     pub fn backoff(&self, index: InterfaceId) -> (Instant, u32) {
-        let Countdown { from, slots, turn, .. } = self.countdowns[index];
-        turn.map_or((from, slots), |turn| (self.from, self.left(turn)))
+        let Countdown { place, from, slots, .. } = self.countdowns[index];
+        match place {
+            Place::InStep(turn) => (self.from, self.left(turn)),
+            _ => (from, slots),
+        }
     }
 
-    /// When an interface sends if the medium stays idle until then.
+    /// When an interface that counts down sends if the medium stays idle until then.
     pub fn due(&self, index: InterfaceId) -> Instant {
         let (from, slots) = self.backoff(index);
         due(from, slots, self.slot)
@@ -111,7 +118,12 @@ impl Contenders {
 
     /// Whether an interface counts down, for a frame or after one.
     pub fn is_member(&self, index: InterfaceId) -> bool {
-        self.countdowns[index].is_member
+        let Countdown { place, is_waiting, .. } = self.countdowns[index];
+        match place {
+            Place::Nowhere => false,
+            Place::Apart | Place::Sending => true,
+            Place::InStep(turn) => is_waiting || turn > self.counted,
+        }
     }
 
     /// An interface has so many slots to count, from `from` on.
@@ -119,15 +131,29 @@ impl Contenders {
         self.leave_step(index);
         let countdown = &mut self.countdowns[index];
         (countdown.slots, countdown.from) = (slots, from);
+        if countdown.place == Place::Sending {
+            self.begin_count(index);
+        }
     }
 
     /// An interface counts down, if it did not.
     pub fn join(&mut self, index: InterfaceId) {
-        let countdown = &mut self.countdowns[index];
-        if !countdown.is_member {
-            countdown.is_member = true;
-            countdown.order = self.begun;
-            self.begun += 1;
+        if !self.is_member(index) {
+            self.countdowns[index].order = self.begun;
+            count_one(&mut self.begun);
+            self.begin_count(index);
+        }
+    }
+
+    /// An interface that is in neither list counts in step from now on if it counts the same slots, else apart. So does one that
+    /// has nothing to count and nothing to send, until the medium is used.
+    fn begin_count(&mut self, index: InterfaceId) {
+        let Countdown { from, aifs, slots, is_waiting, .. } = self.countdowns[index];
+        let counts_the_same = from == self.from && aifs == self.aifs && from < Instant::MAX;
+        if counts_the_same && slots < SLOTS && (is_waiting || slots > 0) {
+            self.enter_step(index);
+        } else {
+            self.countdowns[index].place = Place::Apart;
             self.apart.push(index);
         }
     }
@@ -172,7 +198,7 @@ impl Contenders {
 
     /// The medium becomes busy at `begin`, when `winners` send: slots that were idle until then are counted, and the next
     /// ones from AIFS after `again`. Who has nothing to send and nothing left to count stops. Returns how many have a frame
-    /// to send.
+    /// to send. The winners get a new backoff before anything else is asked.
     pub fn freeze(
         &mut self,
         [begin, again]: [Instant; 2],
@@ -180,26 +206,31 @@ impl Contenders {
         timing: &Timing,
         interfaces: &mut TiSlice<InterfaceId, Interface>,
     ) -> u64 {
-        winners.iter().for_each(|winner| self.leave_step(*winner));
-        self.count_in_step(begin, winners.is_empty(), timing);
         let mut contenders = self.turns.len() as u64;
+        for winner in winners {
+            let place = std::mem::replace(&mut self.countdowns[*winner].place, Place::Sending);
+            if let Place::InStep(turn) = place {
+                self.turns.remove(turn, *winner);
+            }
+        }
+        contenders -= self.count_in_step(begin, winners.is_empty(), timing);
         self.from = again + self.aifs;
         let mut kept = 0;
         for place in 0..self.apart.len() {
             let index = self.apart[place];
             let countdown = &mut self.countdowns[index];
             contenders += u64::from(countdown.is_waiting);
-            let is_winner = winners.contains(&index);
-            if !is_winner {
-                countdown.count(begin, timing, &mut interfaces[index]);
+            if countdown.place == Place::Sending {
+                continue;
             }
+            countdown.count(begin, timing, &mut interfaces[index]);
             countdown.from = again + countdown.aifs;
-            let may_be_in_step = countdown.is_waiting && countdown.aifs == self.aifs && countdown.slots < SLOTS;
-            if may_be_in_step && !is_winner {
-                let turn = self.counted + u64::from(countdown.slots);
-                countdown.turn = Some(turn);
-                self.turns.put(turn, self.counted, index);
-            } else if countdown.is_member {
+            if countdown.place == Place::Nowhere {
+                continue;
+            }
+            if countdown.aifs == self.aifs && countdown.slots < SLOTS {
+                self.enter_step(index);
+            } else {
                 self.apart[kept] = index;
                 kept += 1;
             }
@@ -208,30 +239,53 @@ impl Contenders {
         contenders
     }
 
-    /// The same for those in step that do not send.
-    fn count_in_step(&mut self, begin: Instant, is_beacon: bool, timing: &Timing) {
+    /// The same for those in step that do not send. Returns how many with a frame are apart from now on.
+    fn count_in_step(&mut self, begin: Instant, is_beacon: bool, timing: &Timing) -> u64 {
         let before = self.counted;
         let counted = before + timing.counted(self.from, begin);
+        let waiting = self.turns.len();
         // Else nobody has counted more than it had left, and who had nothing left sends; nor may a turn lie before what is
         // counted (`left`).
         if begin < self.from || is_beacon {
-            // Who would have been first counts alone: somebody was faster.
-            let is_late = |turn: &u64| *turn < counted || *turn == before;
-            while let Some(turn) = self.turns.first(before).filter(is_late) {
-                let late: Vec<InterfaceId> = self.turns.at(turn).collect();
-                late.into_iter().for_each(|index| self.leave_step(index));
-            }
+            self.part_from_late(before, counted);
         }
         self.counted = counted;
+        (waiting - self.turns.len()) as u64
     }
 
-    /// Has an interface be apart.
+    /// Who would have been first counts alone: somebody was faster.
+    #[cold]
+    #[inline(never)]
+    fn part_from_late(&mut self, before: u64, counted: u64) {
+        let is_late = |turn: &u64| *turn < counted || *turn == before;
+        while let Some(turn) = self.turns.first(before).filter(is_late) {
+            let late: Vec<InterfaceId> = self.turns.at(turn).collect();
+            late.into_iter().for_each(|index| self.leave_step(index));
+        }
+    }
+
+    /// Has an interface be in step, with the slots that it has left.
+    fn enter_step(&mut self, index: InterfaceId) {
+        let countdown = &mut self.countdowns[index];
+        let turn = self.counted + u64::from(countdown.slots);
+        countdown.place = Place::InStep(turn);
+        if countdown.is_waiting {
+            self.turns.put(turn, self.counted, index);
+        }
+    }
+
+    /// Has an interface that is in step be apart, or nowhere if it has counted all without a frame.
     fn leave_step(&mut self, index: InterfaceId) {
-        let Some(turn) = self.countdowns[index].turn.take() else { return };
-        self.turns.remove(turn, index);
+        let Countdown { place: Place::InStep(turn), is_waiting, .. } = self.countdowns[index] else { return };
+        if is_waiting {
+            self.turns.remove(turn, index);
+        } else if turn <= self.counted {
+            self.countdowns[index].place = Place::Nowhere;
+            return;
+        }
         let (from, slots) = (self.from, self.left(turn));
         let countdown = &mut self.countdowns[index];
-        (countdown.from, countdown.slots) = (from, slots);
+        (countdown.place, countdown.from, countdown.slots) = (Place::Apart, from, slots);
         self.apart.push(index);
     }
 
@@ -254,7 +308,9 @@ impl Countdown {
             // It would have been sent without a backoff, and somebody was faster.
             self.slots = interface.draw_backoff();
         }
-        self.is_member = self.is_waiting || self.slots > 0;
+        if !self.is_waiting && self.slots == 0 {
+            self.place = Place::Nowhere;
+        }
     }
 }
 
@@ -280,6 +336,22 @@ mod tests {
     }
 
     impl OneByOne {
+        fn join(&mut self, index: InterfaceId) {
+            if std::mem::replace(&mut self.countdowns[index].place, Place::Apart) == Place::Nowhere {
+                self.members.push(index);
+            }
+        }
+
+        fn compare(&self, contenders: &Contenders) {
+            for (index, known) in self.countdowns.iter_enumerated() {
+                let is_member = known.place != Place::Nowhere;
+                assert_eq!(contenders.is_member(index), is_member);
+                if is_member {
+                    assert_eq!(contenders.backoff(index), (known.from, known.slots));
+                }
+            }
+        }
+
         fn find_first(&self) -> (Instant, Vec<InterfaceId>) {
             let waiting = self.members.iter().filter(|member| self.countdowns[**member].is_waiting);
             let due = |member: &InterfaceId| {
@@ -305,7 +377,7 @@ mod tests {
                 }
                 countdown.from = again + countdown.aifs;
             }
-            self.members.retain(|member| self.countdowns[*member].is_member);
+            self.members.retain(|member| self.countdowns[*member].place != Place::Nowhere);
             waiting as u64
         }
     }
@@ -313,7 +385,7 @@ mod tests {
     /// Who is apart because it has more slots left than those in step may have.
     fn with_many_slots(contenders: &Contenders) -> Vec<InterfaceId> {
         let countdowns = contenders.countdowns.iter_enumerated();
-        let has_many = |countdown: &Countdown| countdown.turn.is_none() && countdown.slots >= SLOTS;
+        let has_many = |countdown: &Countdown| countdown.place == Place::Apart && countdown.slots >= SLOTS;
         countdowns.filter(|(_, countdown)| has_many(countdown)).map(|(index, _)| index).collect()
     }
 
@@ -334,17 +406,20 @@ mod tests {
             let index = InterfaceId::from(rng.below(INTERFACES as u64) as usize);
             if !known.countdowns[index].is_waiting {
                 let slots = if rng.below(32) == 0 { 1000 + rng.below(3000) } else { rng.below(16) } as u32;
-                let late = Duration::from_micros(rng.below(50));
+                let late = Duration::from_micros(rng.below(50) * rng.below(2));
                 let from = if rng.below(4) == 0 { Instant::MAX } else { idle_since + contenders.aifs(index) + late };
+                let goes_on = known.countdowns[index].place != Place::Nowhere && rng.below(2) == 0;
                 contenders.set_waiting(index, true);
-                contenders.set_backoff(index, slots, from);
-                contenders.join(index);
                 let countdown = &mut known.countdowns[index];
-                (countdown.is_waiting, countdown.slots, countdown.from) = (true, slots, from);
-                if !std::mem::replace(&mut countdown.is_member, true) {
-                    known.members.push(index);
+                countdown.is_waiting = true;
+                if !goes_on {
+                    contenders.set_backoff(index, slots, from);
+                    (countdown.slots, countdown.from) = (slots, from);
                 }
+                contenders.join(index);
+                known.join(index);
             }
+            known.compare(&contenders);
             let begin = contenders.find_first(&mut first);
             assert_eq!((begin, first.clone()), known.find_first());
             if rng.below(3) > 0 || begin == Instant::MAX {
@@ -358,7 +433,7 @@ mod tests {
             let times = [begin, again];
             let many = with_many_slots(&contenders);
             let count = contenders.freeze(times, winners, &timing, &mut ours);
-            from_many += many.iter().filter(|index| contenders.countdowns[**index].turn.is_some()).count();
+            from_many += many.iter().filter(|index| contenders.countdowns[**index].place != Place::Apart).count();
             assert_eq!(count, known.freeze(times, winners, &timing, &mut theirs));
             for winner in winners {
                 let (is_waiting, late) = (rng.below(3) > 0, Duration::from_micros(100 * rng.below(2)));
@@ -371,7 +446,7 @@ mod tests {
             }
             idle_since = again;
         }
-        assert!(contenders.turns.len() + contenders.apart.len() == known.members.len() && known.members.len() > 2);
+        assert!(known.members.len() > 2);
         from_many
     }
 

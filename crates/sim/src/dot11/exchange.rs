@@ -33,6 +33,8 @@ pub struct Timing {
     rts_threshold: Option<u32>,
     beacon_bytes: u32,
     limits: Limits,
+    /// The lengths of the frames with packets that were last measured, and their times on the air: traffic has few.
+    measured: [(u32, Duration); 2],
 }
 
 impl Timing {
@@ -58,6 +60,7 @@ impl Timing {
             rts_threshold: settings.rts_threshold,
             beacon_bytes: settings.beacon_bytes,
             limits: Limits { window: settings.block_ack_window(), bytes: settings.ampdu_bytes().min(in_time) },
+            measured: [(u32::MAX, Duration::MAX); 2],
         }
     }
 
@@ -172,8 +175,18 @@ impl Timing {
         frame.has_rts = has_rts;
     }
 
+    /// [`Timing::data`], without the division for a length that was measured of late.
+    fn measure(&mut self, bytes: u32) -> Duration {
+        if let Some((_, air)) = self.measured.iter().find(|(length, _)| *length == bytes) {
+            return *air;
+        }
+        let air = self.data(bytes);
+        self.measured = [(bytes, air), self.measured[0]];
+        air
+    }
+
     /// The frame that carries a packet.
-    pub fn frame(&self, entry: Entry) -> Frame {
+    pub fn frame(&mut self, entry: Entry) -> Frame {
         let Entry { packet, to, tracked } = entry;
         let bytes = packet.wire_len() + self.overhead;
         Frame {
@@ -181,7 +194,7 @@ impl Timing {
             to,
             tracked,
             kind: FrameKind::of(&packet),
-            air: self.data(bytes),
+            air: self.measure(bytes),
             answer: self.ack,
             bytes,
             has_rts: self.has_rts(bytes),

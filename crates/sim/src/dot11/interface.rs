@@ -198,6 +198,11 @@ impl Interface {
         self.limit.room(self.backlog(), mtu).saturating_add(at_once)
     }
 
+    /// True if a packet that comes now is the next frame: nothing waits or is being sent, and there is nothing to ask for.
+    pub fn is_idle(&self) -> bool {
+        self.head.is_none() && self.queue.is_empty() && !self.asks && self.agreements.is_none()
+    }
+
     pub fn push(&mut self, entry: Entry) {
         if let Some(agreements) = &mut self.agreements {
             return agreements.push(entry);

@@ -71,14 +71,18 @@ impl Turns {
         if self.len == 0 {
             return None;
         }
-        let (start, word, bit) = place(from);
-        let mut bits = self.taken[word] & bit.wrapping_neg();
-        let mut at = word;
-        while bits == 0 {
-            at = (at + 1) % WORDS;
-            bits = self.taken[at];
+        let (start, word, _) = place(from);
+        // The next 64 places, which two words have: most contention windows are no longer.
+        let (passed, next) = (start % 64, (word + 1) % WORDS);
+        let ahead = self.taken[word] >> passed | self.taken[next] << 1 << (63 - passed);
+        if ahead != 0 {
+            return Some(from + u64::from(ahead.trailing_zeros()));
         }
-        let place = 64 * at + bits.trailing_zeros() as usize;
+        let mut at = next;
+        while self.taken[at] == 0 {
+            at = (at + 1) % WORDS;
+        }
+        let place = 64 * at + self.taken[at].trailing_zeros() as usize;
         Some(from + (place.wrapping_sub(start) % SLOTS as usize) as u64)
     }
 

@@ -190,6 +190,13 @@ impl Host {
 
     #[inline]
     fn socket_at(&self, port: u16) -> Option<SocketId> {
+        // The ports of flows between the same hosts follow each other.
+        let (first, _) = self.ports.first()?;
+        if let Some((known, socket)) = self.ports.get(usize::from(port.wrapping_sub(*first)))
+            && *known == port
+        {
+            return Some(*socket);
+        }
         let place = self.ports.binary_search_by_key(&port, |(port, _)| *port).ok()?;
         Some(self.ports[place].1)
     }

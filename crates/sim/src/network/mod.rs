@@ -36,8 +36,8 @@ pub struct Network<'t> {
     pub node_names: TiVec<NodeId, String>,
     /// Who takes what is for each node itself.
     pub residents: TiVec<NodeId, Residents>,
-    /// How the last packet of each node's own left that no element saw on its way out. Mostly the next one goes the same way;
-    /// routes and elements stay where they are once packets are sent.
+    /// How the last packet of each node's own left. Mostly the next one goes the same way; routes and elements stay where they
+    /// are once packets are sent.
     pub departures: TiVec<NodeId, Option<Departure>>,
     pub tap: Tapped<'t>,
     /// When the run ends.
@@ -69,6 +69,8 @@ pub struct Departure {
     destination: IpAddr,
     goal: NodeId,
     pub hop: Hop,
+    /// The element that takes it before.
+    before: Option<ElementId>,
 }
 
 /// A packet before the element that takes it next.
@@ -93,10 +95,13 @@ impl Network<'_> {
         mut packet: Packet,
     ) -> Option<Delivery> {
         let ip = packet.ip();
-        if let Some(Departure { source, destination, goal, hop }) = &self.departures[node]
+        if let Some(Departure { source, destination, goal, hop, before }) = &self.departures[node]
             && ip.source == *source
             && ip.destination == *destination
         {
+            if let Some(element) = *before {
+                return Some(Delivery { element, port: Port::INNER, packet });
+            }
             let (hop, goal) = (*hop, *goal);
             self.send(now, hop, goal, packet);
             return None;
@@ -124,15 +129,13 @@ impl Network<'_> {
             }
             packet.set_hop_limit(hops - 1);
         }
-        let before = self.before(hop, &packet);
-        if let Some(element) = before
-            && self.bound.get(&element).is_none_or(|nodes| nodes[to])
-        {
-            return Some(Delivery { element, port: Port::INNER, packet });
-        }
-        if is_own && self.element_before(hop).is_none() {
+        let before = self.before(hop, &packet).filter(|element| self.bound.get(element).is_none_or(|nodes| nodes[to]));
+        if is_own {
             let IpHeader { source, destination, .. } = *packet.ip();
-            self.departures[node] = Some(Departure { source, destination, goal: to, hop });
+            self.departures[node] = Some(Departure { source, destination, goal: to, hop, before });
+        }
+        if let Some(element) = before {
+            return Some(Delivery { element, port: Port::INNER, packet });
         }
         self.send(now, hop, to, packet);
         None
