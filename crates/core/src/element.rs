@@ -260,6 +260,12 @@ pub trait Io {
     fn send_control_parts(&mut self, peer: Peer, parts: [&[u8]; 2]) {
         self.send_control(peer, &parts.concat());
     }
+    /// Keeps the memory of a packet that has ended, for [`Io::take_spare`], or frees it.
+    fn keep_spare(&mut self, _packet: Packet) {}
+    /// The memory of a packet that has ended, for another one, if any is kept.
+    fn take_spare(&mut self) -> Option<Packet> {
+        None
+    }
     /// Shows a packet that the element ended to whoever watches the world's packets.
     fn show_discarded(&mut self, _packet: &Packet, _reason: DropReason) {}
 }
@@ -382,6 +388,14 @@ impl<'a> Context<'a> {
     pub fn consume_and_keep(&mut self, packet: Packet) -> Packet {
         count_one(&mut self.ledger.consumed);
         packet
+    }
+    /// Leaves what a packet was made of that has ended and is accounted for to whoever makes the next one.
+    pub fn keep_spare(&mut self, packet: Packet) {
+        self.io.keep_spare(packet);
+    }
+    /// What a packet was made of that somebody left, for the next one ([`Packet::tcp_virtual_in`]).
+    pub fn take_spare(&mut self) -> Option<Packet> {
+        self.io.take_spare()
     }
     /// Counts an event once.
     pub fn emit(&mut self, event: Event) {

@@ -116,6 +116,7 @@ impl<'t> Engine<'t> {
                 tap: Tapped::new(tap),
                 until: Instant::MAX,
                 trace_hash: 0,
+                spares: Vec::new(),
                 unroutable: 0,
                 hop_limit_drops: 0,
                 bound: BTreeMap::new(),
@@ -169,6 +170,9 @@ impl<'t> Engine<'t> {
         let (has_element, is_entered) = (|node| places.contains(&node), |pipe| entered.contains(&pipe));
         (*joints, *fans) = express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
         tap.set_lag(joints.iter().map(|joint| joint.unseen).max().unwrap_or_default());
+        for pipe in self.network.pipes.keys() {
+            self.network.pipes[pipe].home = self.network.at_home(self.network.pipes[pipe].to, None);
+        }
     }
 
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
@@ -386,7 +390,7 @@ impl<'t> Engine<'t> {
             return index;
         }
         let name = format!("hosts.{}", self.network.node_names[node]);
-        let index = self.add_element(name, node, Exit::Node, ElementKind::Host(Box::default()));
+        let index = self.add_element(name, node, Exit::Node, ElementKind::Host(Host::default()));
         self.network.residents[node].host = Some(index);
         index
     }

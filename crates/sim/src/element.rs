@@ -11,7 +11,7 @@ use airtcp_schemes::{End, LinkFacts};
 
 /// A host, whose flows are measured, or a scheme.
 pub enum ElementKind {
-    Host(Box<Host>),
+    Host(Host),
     Scheme(Box<dyn Element + Send>),
 }
 
@@ -34,13 +34,13 @@ impl ElementKind {
     }
     pub fn element(&mut self) -> &mut dyn Element {
         match self {
-            ElementKind::Host(host) => host.as_mut(),
+            ElementKind::Host(host) => host,
             ElementKind::Scheme(scheme) => scheme.as_mut(),
         }
     }
     pub fn as_element(&self) -> &dyn Element {
         match self {
-            ElementKind::Host(host) => host.as_ref(),
+            ElementKind::Host(host) => host,
             ElementKind::Scheme(scheme) => scheme.as_ref(),
         }
     }

@@ -64,10 +64,11 @@ impl Engine<'_> {
             self.network.schedule_cell(cell);
         }
         self.set_sample();
-        let mut warm = false;
+        // The end of time once it is warm.
+        let mut warm_at = self.warmup_end;
         while let Some((at, source)) = self.network.queue.first(end) {
-            if !warm && at >= self.warmup_end {
-                warm = true;
+            if at >= warm_at {
+                warm_at = Instant::MAX;
                 self.on_warm();
             }
             self.now = at;
@@ -79,12 +80,11 @@ impl Engine<'_> {
                 self.guard.look(at)?;
             }
             self.handle_event(self.network.sources.kind(source));
-            self.drain_work();
         }
         self.now = end;
         self.network.enter_all(end);
         self.network.tap.finish(end);
-        if !warm {
+        if warm_at == self.warmup_end {
             self.on_warm();
         }
         Ok(self.finish(end))
@@ -97,17 +97,21 @@ impl Engine<'_> {
             Kind::Arrival(pipe) => self.handle_arrival(pipe),
             Kind::Cell(cell) => self.handle_exchange(cell),
             Kind::Timeout(index) => self.handle_timeout(index),
-            Kind::Ready(index) => {
-                self.network.queue.cancel(self.network.sources.of(kind));
-                if let Some(port) = self.elements[index].refused.take() {
-                    self.call(index, None, |body, cx| body.element().handle_ready(cx, port));
-                }
-            }
+            Kind::Ready(index) => self.handle_room(index),
             Kind::Sample => {
                 self.sample();
                 self.set_sample();
             }
         }
+    }
+
+    /// A port that was full has room again.
+    fn handle_room(&mut self, index: ElementId) {
+        self.network.queue.cancel(self.network.sources.of(Kind::Ready(index)));
+        if let Some(port) = self.elements[index].refused.take() {
+            self.call(index, None, |body, cx| body.element().handle_ready(cx, port));
+        }
+        self.drain_work();
     }
 
     /// The event is taken back only if the element sets no other in its place, which it mostly does.
@@ -118,6 +122,7 @@ impl Engine<'_> {
         if self.elements[index].armed == Instant::MAX {
             self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
         }
+        self.drain_work();
     }
 
     #[inline]
@@ -152,7 +157,7 @@ impl Engine<'_> {
         self.look_ahead(fan);
         if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
             self.guard.step();
-            self.come_home(self.network.pipes[from].to, packet);
+            self.come_home(from, packet);
             self.drain_work();
         }
         self.network.schedule_fan(fan);
@@ -208,12 +213,13 @@ impl Engine<'_> {
         }
     }
 
-    /// A packet is at the node that it is for, behind a hop without an element.
+    /// A packet is at the node that it is for, behind a pipe without an element.
     #[inline(always)]
-    fn come_home(&mut self, node: NodeId, packet: Packet) {
+    fn come_home(&mut self, from: PipeId, packet: Packet) {
+        let Pipe { to: node, home, .. } = self.network.pipes[from];
         if is_control(&packet) {
             self.work.push_back(Work::ForwardControl { node, packet });
-        } else if let Some((element, port)) = self.network.at_home(node, None) {
+        } else if let Some((element, port)) = home {
             self.deliver(Delivery { element, port, packet });
         } else {
             self.network.drop_unroutable(self.now, node, &packet);

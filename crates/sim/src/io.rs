@@ -11,6 +11,9 @@ use airtcp_core::control::{MESSAGE_MAX, overhead};
 use airtcp_core::{Backlog, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus};
 use std::collections::VecDeque;
 
+/// Packets that have ended whose memory is kept for others.
+const MOST_SPARES: usize = 256;
+
 /// Work that waits until the current call has returned, so that no element is re-entered.
 #[derive(Debug)]
 pub enum Work {
@@ -148,6 +151,16 @@ impl Io for ElementIo<'_, '_> {
             let packet = control::packet(self.place.node, node, element, message);
             self.work.push_back(Work::ForwardControl { node: self.place.node, packet });
         }
+    }
+
+    fn keep_spare(&mut self, packet: Packet) {
+        if self.network.spares.len() < MOST_SPARES {
+            self.network.spares.push(packet);
+        }
+    }
+
+    fn take_spare(&mut self) -> Option<Packet> {
+        self.network.spares.pop()
     }
 
     fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {

@@ -3,7 +3,7 @@
 use crate::index::{ElementId, FanId, JointId, NodeId, PipeId};
 use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
-use airtcp_core::{DropReason, Instant, Packet};
+use airtcp_core::{DropReason, Instant, Packet, Port};
 use airtcp_link::Link;
 use typed_index_collections::TiVec;
 
@@ -24,6 +24,8 @@ pub struct Pipe {
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
+    /// Who takes what comes out of that fan here, and where it comes in.
+    pub home: Option<(ElementId, Port)>,
     pub ways: Ways,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,
@@ -105,6 +107,7 @@ impl Pipe {
             is_express: false,
             feed,
             fan: None,
+            home: None,
             ways: Ways::default(),
             last_arrival,
             last_out,

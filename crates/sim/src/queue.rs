@@ -217,8 +217,10 @@ impl EventQueue {
     #[inline]
     pub fn first(&self, end: Instant) -> Option<(Instant, Source)> {
         let first = self.busy.first.earlier(self.rest, &self.places);
-        let is_due = first.is_due() && first.at <= end.as_nanos();
-        is_due.then_some((Instant::from_nanos(first.at), first.source()))
+        if first.at > end.as_nanos().min(NEVER - 1) {
+            return None;
+        }
+        Some((Instant::from_nanos(first.at), first.source()))
     }
 
     /// When the source is due; the end of time for never.

@@ -30,6 +30,6 @@ mod stream;
 mod timers;
 
 pub use config::{ByteCounting, Config, Habits, Holes, RecoveryKind, RtoRule, default_mss};
-pub use connection::{CloseReason, Connection, Endpoint, Opening, Patience, State, reset_reply};
+pub use connection::{CloseReason, Connection, Endpoint, Opening, Outlet, Patience, State, reset_reply};
 pub use stats::Stats;
 pub use stream::{Chunk, Stream};

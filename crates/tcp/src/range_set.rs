@@ -24,6 +24,11 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
+    /// True with one range.
+    pub fn has_one(&self) -> bool {
+        self.ranges.len() == 1
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.ranges.clear();

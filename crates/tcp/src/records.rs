@@ -107,8 +107,18 @@ impl Records {
 
     /// Index of the first record that begins at or after `offset`.
     pub fn first_from(&self, offset: u64) -> usize {
-        if self.all.first().is_none_or(|front| widened(front.start, self.end) >= offset) {
+        let Some(first) = self.all.first() else { return 0 };
+        let start = widened(first.start, self.end);
+        if start >= offset {
             return 0;
+        }
+        if offset >= self.end {
+            return self.len();
+        }
+        // Nearly all are as long as the first, and none is empty: then its place is known.
+        let guess = ((offset - start) as u32 / u32::from(first.len).max(1)) as usize;
+        if self.all.get(guess).is_some_and(|record| record.start == offset as u32) {
+            return guess;
         }
         self.all.partition_point(|record| widened(record.start, self.end) < offset)
     }
@@ -241,7 +251,7 @@ mod tests {
                     }
                     _ => {
                         let (start, fin) = (records.end(), rng.below(2) as u8);
-                        let end = start + rng.below(1 << 16) + u64::from(fin);
+                        let end = start + (rng.below(1 << 16) + u64::from(fin)).max(1);
                         let order = records.transmissions + 1;
                         let sent = Sent { start, end, sent_at: now, order, delivered: 7, flags: fin * mark::FIN };
                         records.push(&sent, Rate::default);
@@ -275,6 +285,24 @@ mod tests {
             let from = [50, 51].map(|at| records.first_from(start + at));
             assert_eq!((from, records.end()), ([0, 1], end));
         }
+    }
+
+    #[test]
+    fn among_segments_of_one_length_each_is_found_whatever_was_taken_out_or_cut() {
+        let (mut records, start) = (Records::default(), u64::from(u32::MAX) - 20_000);
+        for n in 0..40 {
+            let (start, end) = (start + n * 1448, start + (n + 1) * 1448);
+            records.push(&Sent { start, end, sent_at: Instant::ZERO, order: 1, delivered: 0, flags: 0 }, Rate::default);
+        }
+        for taken in 0..3 {
+            for n in taken..41 {
+                let found = [0, 1].map(|back| records.first_from(start + n * 1448 - back));
+                assert_eq!(found, [(n - taken) as usize; 2]);
+            }
+            records.pop(1);
+        }
+        records.cut_first(start + 3 * 1448 + 100);
+        assert_eq!([3, 4, 5, 99].map(|n| records.first_from(start + n * 1448)), [0, 1, 2, 37]);
     }
 
     #[test]

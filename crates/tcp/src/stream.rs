@@ -200,6 +200,15 @@ impl SendBuffer {
         }
     }
 
+    /// What a segment without data carries: nothing, of the kind that segments with data carry.
+    #[inline]
+    pub fn no_payload(&self) -> SegmentPayload {
+        match self.source {
+            Stream::Virtual { id } => SegmentPayload::Virtual { stream: id, offset: 0 },
+            Stream::Bytes | Stream::Relayed => SegmentPayload::Bytes(Bytes::new()),
+        }
+    }
+
     fn cut(&self, position: u64, len: usize) -> Bytes {
         let mut index = self.held.partition_point(|(at, bytes)| at + bytes.len() as u64 <= position);
         let Some((at, bytes)) = self.held.get(index) else { return Bytes::new() };

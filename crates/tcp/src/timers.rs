@@ -33,21 +33,34 @@ const COARSER: u64 = 8;
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Timers {
+    /// The end of time for those that do not run.
     deadlines: [Instant; COUNT],
     next: Instant,
-    jiffy: Option<Duration>,
+    /// Zero without ticks.
+    jiffy: Duration,
+    /// A bit for each that runs: mostly one does, and then it is the next.
+    running: u8,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { deadlines: [Instant::MAX; COUNT], next: Instant::MAX, jiffy: None }
+        Timers { deadlines: [Instant::MAX; COUNT], next: Instant::MAX, jiffy: Duration::ZERO, running: 0 }
     }
 }
+
+/// The bit of a timer.
+const fn bit(timer: Timer) -> u8 {
+    1 << timer as u8
+}
+
+/// The timers for what is in flight.
+const IN_FLIGHT: [Timer; 3] = [Timer::Retransmit, Timer::LossProbe, Timer::Reorder];
+const IN_FLIGHT_BITS: u8 = bit(Timer::Retransmit) | bit(Timer::LossProbe) | bit(Timer::Reorder);
 
 impl Timers {
     /// All disarmed. They run out at ticks of `jiffy`, which is not zero, or exactly.
     pub fn new(jiffy: Option<Duration>) -> Self {
-        Timers { jiffy, ..Timers::default() }
+        Timers { jiffy: jiffy.unwrap_or(Duration::ZERO), ..Timers::default() }
     }
 
     /// Arms `timer`, replacing its deadline: it runs out when `wait` from `now` on is over, or soon after.
@@ -60,18 +73,28 @@ impl Timers {
     /// in which it is armed does not count.
     #[inline]
     fn end_of(&self, now: Instant, wait: Duration) -> Instant {
-        self.jiffy.map_or_else(|| now.saturating_add(wait), |jiffy| end_in_ticks(jiffy.as_nanos(), now, wait))
+        if self.jiffy.is_zero() {
+            return now.saturating_add(wait);
+        }
+        end_in_ticks(self.jiffy.as_nanos(), now, wait)
     }
 
     /// Arms `timer` for the instant `at`, replacing its deadline.
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Instant) {
         let old = core::mem::replace(&mut self.deadlines[timer as usize], at);
-        if at <= self.next {
+        let others = self.running & !bit(timer);
+        self.running = if at == Instant::MAX { others } else { others | bit(timer) };
+        if at <= self.next || others == 0 {
             self.next = at;
         } else if old == self.next {
-            self.next = self.deadlines.iter().copied().min().unwrap_or(Instant::MAX);
+            self.next = self.earliest();
         }
+    }
+
+    #[inline(never)]
+    fn earliest(&self) -> Instant {
+        self.deadlines.iter().copied().min().unwrap_or(Instant::MAX)
     }
 
     /// Disarms `timer`, which mostly it is already.
@@ -84,27 +107,26 @@ impl Timers {
 
     /// Arms one of the timers for what is in flight, of which only one runs at a time (Linux `icsk_pending`).
     pub fn start_only(&mut self, timer: Timer, now: Instant, wait: Duration) {
-        for other in [Timer::Retransmit, Timer::LossProbe, Timer::Reorder] {
-            if other != timer && self.is_set(other) {
-                self.stop(other);
-            }
+        if self.running & IN_FLIGHT_BITS & !bit(timer) != 0 {
+            IN_FLIGHT.into_iter().filter(|other| *other != timer).for_each(|other| self.stop(other));
         }
         self.start(timer, now, wait);
     }
 
     /// Disarms the timers for what is in flight.
     pub fn stop_in_flight(&mut self) {
-        [Timer::Retransmit, Timer::LossProbe, Timer::Reorder].into_iter().for_each(|timer| self.stop(timer));
+        IN_FLIGHT.into_iter().for_each(|timer| self.stop(timer));
     }
 
     /// True if `timer` runs.
+    #[inline]
     pub fn is_set(&self, timer: Timer) -> bool {
-        self.deadlines[timer as usize] != Instant::MAX
+        self.running & bit(timer) != 0
     }
 
     /// Disarms all of them.
     pub fn stop_all(&mut self) {
-        *self = Timers::new(self.jiffy);
+        *self = Timers { jiffy: self.jiffy, ..Timers::default() };
     }
 
     /// The deadline of `timer`.

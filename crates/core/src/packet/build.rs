@@ -3,7 +3,7 @@
 use super::ip::{IpHeader, protocol};
 use super::payload::{Payload, fill_virtual};
 use super::tcp::{MAX_OPTIONS, SackBlocks, TcpFlags, TcpHeader, Timestamps};
-use super::{Content, Packet, checksum, shim};
+use super::{Content, Inner, Packet, checksum, shim};
 use crate::serial::SeqNum;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -59,17 +59,6 @@ impl Template {
 
     fn has_timestamps(&self) -> bool {
         self.tcp.as_ref().is_some_and(|tcp| tcp.options.timestamps.is_some())
-    }
-
-    /// Of segments that report these blocks besides.
-    pub fn reporting(&self, blocks: SackBlocks) -> Template {
-        let mut template = *self;
-        if let Some(tcp) = &mut template.tcp {
-            let before = tcp.options.len();
-            tcp.options.sack = blocks;
-            template.ip.total_len += (tcp.options.len() - before) as u32;
-        }
-        template
     }
 }
 
@@ -140,6 +129,15 @@ impl Packet {
         inner.content = content;
         inner.shim = None;
         packet
+    }
+
+    /// Has a segment that was made of a template report these blocks besides.
+    pub fn report(&mut self, blocks: SackBlocks) {
+        debug_assert!(self.datagram().is_none(), "its bytes are not written yet");
+        let Inner { ip, tcp: Some(tcp), .. } = &mut *self.0 else { return };
+        let before = tcp.options.len();
+        tcp.options.sack = blocks;
+        ip.total_len += (tcp.options.len() - before) as u32;
     }
 
     /// Memory for a packet.
@@ -323,11 +321,16 @@ mod tests {
             };
             let mut segment = Segment { source, destination, traffic_class: 2, tcp };
             let blank = TcpHeader { sequence: SeqNum(0), window: 0, ..tcp };
-            let mut template = Template::new(&Segment { traffic_class: 0, tcp: blank, ..segment });
+            let template = Template::new(&Segment { traffic_class: 0, tcp: blank, ..segment });
             if reports {
                 segment.tcp.options.sack = blocks;
-                template = template.reporting(blocks);
             }
+            let reported = |mut made: Packet| {
+                if reports {
+                    made.report(blocks);
+                }
+                made
+            };
             let fields = Fields {
                 traffic_class: 2,
                 sequence: tcp.sequence,
@@ -342,13 +345,13 @@ mod tests {
             spare.set_origin(CreateReason::REPAIR);
             spare.set_checksum_known_good();
             for spare in [None, Some(spare)] {
-                let made = Packet::tcp_bytes_in(spare.clone(), &template, &fields, vec![8; 5].into());
+                let made = reported(Packet::tcp_bytes_in(spare.clone(), &template, &fields, vec![8; 5].into()));
                 let whole = Packet::tcp_bytes(&segment, vec![8; 5].into());
                 assert_eq!((made.ip(), made.tcp(), made.is_corrupted()), (whole.ip(), whole.tcp(), false));
                 assert_eq!((made.wire_len(), made.origin()), (whole.wire_len(), None));
                 assert!(!made.checksum_is_known_good());
                 assert_eq!(made.to_wire(), whole.to_wire());
-                let made = Packet::tcp_virtual_in(spare, &template, &fields, 9, 100, 50);
+                let made = reported(Packet::tcp_virtual_in(spare, &template, &fields, 9, 100, 50));
                 assert_eq!(made.to_wire(), Packet::tcp_virtual(&segment, 9, 100, 50).to_wire());
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! For real bytes it is the datagram, with the IPv4 header checksum computed afresh: routers update
 //! it in ways that differ by the two representations of zero. A virtual payload is written as the stretch of the stream
-//! that it is, so that what is recovered in the simulator is again exactly that stretch.
+//! that it is, so that what is recovered in the simulator is again exactly that stretch; one without bytes is no stretch.
 //!
 //! ```text
 //! byte 0     bit 0: virtual, bit 1: a length on the medium follows, bit 2: damaged
@@ -24,12 +24,12 @@ impl Packet {
         let inner = &*self.0;
         let mut out = Vec::with_capacity(64);
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        let is_virtual = matches!(inner.content, Content::Virtual { .. });
+        let is_virtual = matches!(inner.content, Content::Virtual { len: 1.., .. });
         out.push(
             bit(is_virtual, VIRTUAL) | bit(inner.wire_len_override.is_some(), WIRE_LEN) | bit(inner.corrupted, DAMAGED),
         );
         out.extend(inner.wire_len_override.iter().flat_map(|len| len.to_be_bytes()));
-        if let Content::Virtual { stream, offset, .. } = inner.content {
+        if let Content::Virtual { stream, offset, len: 1.. } = inner.content {
             out.extend(stream.to_be_bytes());
             out.extend(offset.to_be_bytes());
             out.extend_from_slice(&self.headers());

@@ -2,7 +2,7 @@
 
 use super::Socket;
 use airtcp_core::{Instant, Packet};
-use airtcp_tcp::{Connection, Opening};
+use airtcp_tcp::{Connection, Opening, Outlet};
 use alloc::boxed::Box;
 use core::ops::Deref;
 
@@ -22,11 +22,13 @@ impl FlowEnd {
         Some(FlowEnd::Tcp(Box::new(Connection::accept(opening, syn, now)?)))
     }
 
-    /// Hands everything that is to be sent now to `send`: all that [`Socket::poll_transmit`] returns.
-    pub fn transmit(&mut self, now: Instant, send: impl FnMut(Packet)) {
+    /// Hands everything that is to be sent now to `outlet`: all that [`Socket::poll_transmit`] returns.
+    pub fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         match self {
-            FlowEnd::Tcp(connection) => connection.transmit(now, send),
-            FlowEnd::Other(socket) => core::iter::from_fn(|| socket.poll_transmit(now)).for_each(send),
+            FlowEnd::Tcp(connection) => connection.transmit(now, outlet),
+            FlowEnd::Other(socket) => {
+                core::iter::from_fn(|| socket.poll_transmit(now)).for_each(|packet| outlet.send(packet));
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use crate::settings::RunSettings;
 use crate::topology::FlowSpec;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_schemes::socket::{FlowEnd, destination_port};
-use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stats, Stream};
+use airtcp_tcp::{Config, Connection, Endpoint, Opening, Outlet, Stats, Stream};
 use application::Role;
 use probe::Probe;
 pub use probe::ProbeSpec;
@@ -60,7 +60,7 @@ impl Host {
         let start = Instant::ZERO + flow.start;
         let [sender, receiver] = endpoints(id, ends);
         let index = self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
-        self.sockets[index].armed = Some(start);
+        self.sockets[index].armed = start;
         self.timers.push(Reverse((start, index)));
     }
 
@@ -147,7 +147,6 @@ impl Host {
 
     /// Has the socket of a packet that will arrive fetched, and how it is found.
     pub fn fetch_socket(&self, packet: &Packet) {
-        self.ports.first().into_iter().for_each(fetch);
         self.timers.peek().into_iter().for_each(fetch);
         self.likely_socket(packet).into_iter().for_each(fetch);
     }
@@ -190,6 +189,10 @@ impl Host {
 
     #[inline]
     fn socket_at(&self, port: u16) -> Option<SocketId> {
+        if let [only] = &self.sockets.raw[..] {
+            // As on most hosts: its own port is nearer than the list.
+            return (only.port == port).then_some(SocketId::from(0));
+        }
         // The ports of flows between the same hosts follow each other.
         let (first, _) = self.ports.first()?;
         if let Some((known, socket)) = self.ports.get(usize::from(port.wrapping_sub(*first)))
@@ -306,8 +309,22 @@ impl Host {
     /// Sends what a socket has to send and keeps its timer armed.
     fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
         let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
-        end.transmit(cx.now(), |packet| send(cx, packet));
+        end.transmit(cx.now(), &mut HostOutlet(cx));
         arm(&mut self.timers, armed, index, end.poll_timeout());
+    }
+}
+
+/// A connection's packets leave its host.
+struct HostOutlet<'a, 'c>(&'a mut Context<'c>);
+
+impl Outlet for HostOutlet<'_, '_> {
+    #[inline]
+    fn send(&mut self, packet: Packet) {
+        send(self.0, packet);
+    }
+
+    fn take_spare(&mut self) -> Option<Packet> {
+        self.0.take_spare()
     }
 }
 
@@ -320,11 +337,10 @@ fn send(cx: &mut Context<'_>, packet: Packet) {
 
 /// Sees to it that among the timers is one for the socket at `index` no later than `due`.
 #[inline]
-fn arm(timers: &mut BinaryHeap<Deadline>, armed: &mut Option<Instant>, index: SocketId, due: Option<Instant>) {
-    if let Some(due) = due
-        && armed.is_none_or(|armed| due < armed)
-    {
-        *armed = Some(due);
+fn arm(timers: &mut BinaryHeap<Deadline>, armed: &mut Instant, index: SocketId, due: Option<Instant>) {
+    let due = due.unwrap_or(Instant::MAX);
+    if due < *armed {
+        *armed = due;
         timers.push(Reverse((due, index)));
     }
 }
@@ -342,8 +358,10 @@ impl Element for Host {
             Some(FlowEnd::Tcp(connection)) => {
                 connection.handle_segment(now, &packet);
                 application.on_segment(now, connection);
-                connection.reuse(cx.consume_and_keep(packet));
-                connection.transmit(now, |packet| send(cx, packet));
+                if let Some(spare) = connection.reuse(cx.consume_and_keep(packet)) {
+                    cx.keep_spare(spare);
+                }
+                connection.transmit(now, &mut HostOutlet(cx));
                 connection.poll_timeout()
             }
             Some(FlowEnd::Other(socket)) => {
@@ -371,10 +389,10 @@ impl Element for Host {
             self.timers.pop();
             let socket = &mut self.sockets[index];
             // An earlier deadline has taken its place since.
-            if socket.armed != Some(due) {
+            if socket.armed != due {
                 continue;
             }
-            socket.armed = None;
+            socket.armed = Instant::MAX;
             match (&mut socket.end, socket.application.role) {
                 (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
                 (Some(end), _) if end.poll_timeout().is_some_and(|due| due <= now) => end.handle_timeout(now),

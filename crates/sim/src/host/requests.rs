@@ -5,7 +5,7 @@
 //! as many connections are open as the workload may have. A connection exists from its first packet until both ends have
 //! closed, so a run costs what is open at one time, not what it serves in all.
 
-use super::send;
+use super::{HostOutlet, send};
 use crate::index::WorkloadId;
 use crate::outcome::{RequestOutcome, WorkloadOutcome};
 use crate::topology::{Arrival, Workload};
@@ -176,7 +176,7 @@ impl Requests {
                 exchange.connection.shutdown();
             }
             let spent = cx.consume_and_keep(packet);
-            exchange.connection.reuse(spent);
+            exchange.connection.reuse(spent).into_iter().for_each(|spare| cx.keep_spare(spare));
         }
         self.drive(cx, number);
     }
@@ -227,7 +227,7 @@ impl Requests {
     /// Sends what a connection has to send and keeps its timer armed; forgets one that is over.
     fn drive(&mut self, cx: &mut Context<'_>, number: u32) {
         let Some(exchange) = self.open.get_mut(&number) else { return };
-        exchange.connection.transmit(cx.now(), |packet| send(cx, packet));
+        exchange.connection.transmit(cx.now(), &mut HostOutlet(cx));
         if let Err(broken) = exchange.connection.stream_check() {
             self.broken.get_or_insert_with(|| format!("request {number} of workload {}: {broken}", self.spec.name));
         }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// See the module.
 pub struct FlowSocket {
     pub flow: FlowId,
+    /// Its own.
+    pub port: u16,
     pub name: String,
     settings: Arc<dyn SocketSettings>,
     /// What its end is opened with, until then.
@@ -20,8 +22,8 @@ pub struct FlowSocket {
     pub end: Option<FlowEnd>,
     pub application: Application,
     rng: Rng,
-    /// The deadline that is in the host's timers.
-    pub armed: Option<Instant>,
+    /// The deadline that is in the host's timers; the end of time for none.
+    pub armed: Instant,
     /// What its end had counted at the end of the warm-up, if there was one.
     at_warmup: Option<Box<AtWarmup>>,
     pub series: Vec<Sample>,
@@ -57,13 +59,14 @@ impl FlowSocket {
         let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };
         FlowSocket {
             flow,
+            port: opening.local.port,
             name: spec.name.clone(),
             opening: end.is_none().then(|| Box::new(opening)),
             end,
             settings,
             application: Application::new(role, has_digest),
             rng,
-            armed: None,
+            armed: Instant::MAX,
             at_warmup: None,
             series: Vec::new(),
         }

@@ -44,6 +44,8 @@ pub struct Network<'t> {
     pub until: Instant,
     /// Sum of the hashes of every arrival at the end of a link: what arrived where and when, in whatever order links tell.
     pub trace_hash: u64,
+    /// Packets that have ended, of whose memory others are made.
+    pub spares: Vec<Packet>,
     /// Packets that no route led on for.
     pub unroutable: u64,
     /// Packets that met too many nodes.
@@ -207,12 +209,12 @@ impl Network<'_> {
     }
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
-    #[inline(never)]
+    #[inline]
     fn send_by_wire(&mut self, now: Instant, pipe: PipeId, to: NodeId, packet: Packet) {
         self.pass(now, pipe, to, packet);
     }
 
-    /// [`Network::send_by_wire`], compiled into its caller: [`Network::enter`] calls it for packet after packet.
+    /// [`Network::send_by_wire`], always compiled into its caller: [`Network::enter`] calls it for packet after packet.
     #[inline(always)]
     fn pass(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
         let traced = Traced::of(&packet);

@@ -209,7 +209,7 @@ impl Connection {
             let input = AckInput { tcp, ack: ack.max(0) as u64, sequence, has_data, clock, echo };
             if ack < una {
                 // An acknowledgment that was overtaken; its data is welcome, and so is what it reports.
-                self.with_sender(now, |sender, step| sender.handle_old_ack(&input, step));
+                self.with_sender(now, |sender, step| sender.handle_old_ack(input, step));
                 return true;
             }
             self.with_sender(now, |sender, step| sender.handle_ack(&input, step));

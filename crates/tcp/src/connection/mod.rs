@@ -14,6 +14,7 @@ mod reset;
 mod silence;
 mod terms;
 
+pub use output::Outlet;
 pub use reset::reset_reply;
 pub use silence::Patience;
 
@@ -31,6 +32,7 @@ use alloc::format;
 use bytes::Bytes;
 use core::net::IpAddr;
 use mould::Mould;
+pub use options::Clock;
 use options::Options;
 use terms::Terms;
 
@@ -190,10 +192,10 @@ impl Connection {
         }
     }
 
-    /// Takes a packet that has ended: the next one to leave is made of its memory.
+    /// Takes a packet that has ended: the next one to leave is made of its memory. Gives back the one that it had.
     #[inline]
-    pub fn reuse(&mut self, packet: Packet) {
-        self.mould.reuse(packet);
+    pub fn reuse(&mut self, packet: Packet) -> Option<Packet> {
+        self.mould.reuse(packet)
     }
 
     /// Whether it has such a packet.

@@ -1,7 +1,7 @@
 //! What the segments of an end are made of.
 
 use super::Endpoint;
-use airtcp_core::{Fields, Packet, SackBlocks, Segment, TcpHeader, Template, Timestamps};
+use airtcp_core::{Fields, Packet, Segment, TcpHeader, Template, Timestamps};
 use bytes::Bytes;
 
 /// Headers and memory for the next segment.
@@ -21,10 +21,10 @@ impl Mould {
         Mould { template: Template::new(&segment), spare: None }
     }
 
-    /// Takes a packet that has ended.
+    /// Takes a packet that has ended; gives back the one that it had.
     #[inline]
-    pub(super) fn reuse(&mut self, packet: Packet) {
-        self.spare = Some(packet);
+    pub(super) fn reuse(&mut self, packet: Packet) -> Option<Packet> {
+        self.spare.replace(packet)
     }
 
     /// Whether it has such a packet.
@@ -43,12 +43,6 @@ impl Mould {
     #[inline(always)]
     pub(super) fn segment(&mut self, fields: &Fields, payload: Bytes) -> Packet {
         Packet::tcp_bytes_in(self.spare.take(), &self.template, fields, payload)
-    }
-
-    /// An acknowledgment that reports selectively.
-    #[inline(never)]
-    pub(super) fn report(&mut self, fields: &Fields, blocks: SackBlocks) -> Packet {
-        Packet::tcp_bytes_in(self.spare.take(), &self.template.reporting(blocks), fields, Bytes::new())
     }
 }
 

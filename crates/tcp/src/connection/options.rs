@@ -5,6 +5,21 @@ use airtcp_core::{Duration, Instant, Timestamps};
 /// A stored timestamp is not compared after so long without a segment (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
 
+/// The clock of our timestamps: a tick a millisecond.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    offset: u32,
+}
+
+impl Clock {
+    /// How it stands at `now`.
+    #[inline]
+    pub fn at(self, now: Instant) -> u32 {
+        // It wraps after 49 days by design.
+        self.offset.wrapping_add(((now.as_nanos() / 1_000_000) & 0xffff_ffff) as u32)
+    }
+}
+
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -16,7 +31,8 @@ pub struct Options {
     pub our_shift: Option<u8>,
     /// Both sides speak ECN.
     pub ecn: bool,
-    offset: u32,
+    /// Our timestamp clock.
+    pub clock: Clock,
     recent: u32,
     recent_at: Instant,
     has_recent: bool,
@@ -32,7 +48,7 @@ impl Options {
             sack: false,
             our_shift: None,
             ecn: false,
-            offset,
+            clock: Clock { offset },
             recent: 0,
             recent_at: Instant::ZERO,
             has_recent: false,
@@ -40,10 +56,10 @@ impl Options {
         }
     }
 
-    /// Our timestamp clock: a tick a millisecond.
+    /// Our timestamp clock at `now`.
+    #[inline]
     pub fn clock(&self, now: Instant) -> u32 {
-        // The clock wraps after 49 days by design.
-        self.offset.wrapping_add(((now.as_nanos() / 1_000_000) & 0xffff_ffff) as u32)
+        self.clock.at(now)
     }
 
     /// The option of a segment sent now.

@@ -10,6 +10,22 @@ use crate::timers::Timer;
 use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader, count_one};
 use bytes::Bytes;
 
+/// Where the packets of a connection go.
+pub trait Outlet {
+    /// Takes one.
+    fn send(&mut self, packet: Packet);
+    /// The memory of a packet that has ended, if there is any.
+    fn take_spare(&mut self) -> Option<Packet> {
+        None
+    }
+}
+
+impl<F: FnMut(Packet)> Outlet for F {
+    fn send(&mut self, packet: Packet) {
+        self(packet);
+    }
+}
+
 impl Connection {
     /// The next packet to send now; call again until there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
@@ -24,21 +40,26 @@ impl Connection {
         if let Some(ack) = self.earlier_ack.take() {
             return Some((ack, false));
         }
-        self.poll_segment(now)
+        self.poll_segment(now, || None)
     }
 
-    /// Hands everything that is to be sent now to `send`: all that [`Connection::poll_transmit`] would return.
+    /// Hands everything that is to be sent now to `outlet`: all that [`Connection::poll_transmit`] would return.
     #[inline]
-    pub fn transmit(&mut self, now: Instant, mut send: impl FnMut(Packet)) {
+    pub fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         if !self.is_established() || self.earlier_ack.is_some() {
-            return core::iter::from_fn(|| self.poll_transmit(now)).for_each(send);
+            return self.transmit_one_by_one(now, outlet);
         }
-        while let Some((packet, is_last)) = self.poll_segment(now) {
-            send(packet);
+        while let Some((packet, is_last)) = self.poll_segment(now, || outlet.take_spare()) {
+            outlet.send(packet);
             if is_last {
                 return;
             }
         }
+    }
+
+    #[cold]
+    fn transmit_one_by_one(&mut self, now: Instant, outlet: &mut impl Outlet) {
+        core::iter::from_fn(|| self.poll_transmit(now)).for_each(|packet| outlet.send(packet));
     }
 
     /// The next packet before data may flow, or when it is over.
@@ -51,26 +72,28 @@ impl Connection {
         if self.state == State::Closed { self.poll_reset(now) } else { self.poll_syn(now) }
     }
 
-    /// The next segment of a connection in which data may flow, and whether it is known that none follows it now.
+    /// The next segment of a connection in which data may flow, and whether it is known that none follows it now. Data are
+    /// made of what `take_spare` has if nothing else is left to make them of: an acknowledgment may let out more than one.
     #[inline(always)]
-    fn poll_segment(&mut self, now: Instant) -> Option<(Packet, bool)> {
+    fn poll_segment(&mut self, now: Instant, take_spare: impl FnOnce() -> Option<Packet>) -> Option<(Packet, bool)> {
+        let (sends_data, probes) = (self.sender.has_something_to_send(), self.sender.peer_probe_due);
         // A selective report leaves on its own, so that it never makes a data segment too large and
         // a duplicate acknowledgment carries no data.
-        if self.receiver.acks.owed == Owed::Now && self.receiver.has_report() {
-            return Some((self.acknowledge(now), false));
+        let is_only_ack = !sends_data && !probes;
+        if self.receiver.acks.owed == Owed::Now && (is_only_ack || self.receiver.has_report()) {
+            return Some((self.acknowledge(now), is_only_ack));
         }
-        if self.sender.has_something_to_send() {
-            let clock = self.options.clock(now);
+        if sends_data {
+            let clock = self.options.clock;
             if let Some(transmission) = self.with_sender(now, |sender, step| sender.poll(clock, step)) {
+                if !self.mould.has_spare() {
+                    take_spare().map(|spare| self.mould.reuse(spare));
+                }
                 let segment = self.data_segment(now, transmission);
                 return Some((segment, transmission.is_last && self.receiver.acks.owed != Owed::Now));
             }
         }
         if self.sender.peer_probe_due {
-            self.sender.peer_probe_due = false;
-            let asks_for_window = self.sender.has_something_to_send();
-            self.stats.window_probes += u64::from(asks_for_window);
-            self.stats.keepalive_probes += u64::from(!asks_for_window);
             return Some((self.peer_probe(now), false));
         }
         (self.receiver.acks.owed == Owed::Now).then(|| (self.acknowledge(now), true))
@@ -120,13 +143,7 @@ impl Connection {
     }
 
     fn data_segment(&mut self, now: Instant, sent: Transmission) -> Packet {
-        let mut flags = TcpFlags::default();
-        if sent.fin {
-            flags = flags.with(TcpFlags::FIN);
-        }
-        if sent.push && sent.len > 0 {
-            flags = flags.with(TcpFlags::PSH);
-        }
+        let mut flags = sent.flags;
         // RFC 3168 section 6.1.2: CWR on new data; a retransmission is not ECN-capable.
         let is_new_data = !sent.is_retransmission && sent.len > 0;
         if is_new_data && core::mem::take(&mut self.sender.cwr_due) {
@@ -173,14 +190,18 @@ impl Connection {
         }
         self.note_acknowledged();
         count_one(&mut self.stats.acks_sent);
-        let Some(blocks) = blocks else { return self.finish_segment(&fields, None) };
-        count_one(&mut self.stats.segments_sent);
-        self.mould.report(&fields, blocks)
+        let mut ack = self.finish_segment(&fields, None);
+        blocks.into_iter().for_each(|blocks| ack.report(blocks));
+        ack
     }
 
     /// A segment before the window, which the peer answers with its window, as Linux does.
     #[cold]
     fn peer_probe(&mut self, now: Instant) -> Packet {
+        self.sender.peer_probe_due = false;
+        let asks_for_window = self.sender.has_something_to_send();
+        self.stats.window_probes += u64::from(asks_for_window);
+        self.stats.keepalive_probes += u64::from(!asks_for_window);
         let ecn = self.ecn_without_new_data();
         let fields = self.acknowledging_fields(now, self.sender.una - 1, TcpFlags::default(), ecn);
         self.finish_segment(&fields, None)
@@ -226,13 +247,70 @@ impl Connection {
     #[inline(always)]
     fn finish_segment(&mut self, fields: &Fields, sent: Option<Transmission>) -> Packet {
         count_one(&mut self.stats.segments_sent);
-        let payload = sent.map(|sent| (self.sender.buffer.payload(sent.start - 1, sent.len), sent.len));
+        let buffer = &self.sender.buffer;
+        let payload = sent.map_or_else(|| buffer.no_payload(), |sent| buffer.payload(sent.start - 1, sent.len));
         match payload {
-            Some((SegmentPayload::Virtual { stream, offset }, len)) => {
-                self.mould.virtual_segment(fields, stream, offset, len)
+            SegmentPayload::Virtual { stream, offset } => {
+                self.mould.virtual_segment(fields, stream, offset, sent.map_or(0, |sent| sent.len))
             }
-            Some((SegmentPayload::Bytes(bytes), _)) => self.mould.segment(fields, bytes),
-            None => self.mould.segment(fields, Bytes::new()),
+            SegmentPayload::Bytes(bytes) => self.mould.segment(fields, bytes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::connection::{Endpoint, Opening};
+    use crate::stream::Stream;
+    use std::vec::Vec;
+
+    /// Takes everything, and has any amount of memory.
+    struct Pool {
+        sent: Vec<Packet>,
+        taken: usize,
+    }
+
+    impl Outlet for Pool {
+        fn send(&mut self, packet: Packet) {
+            self.sent.push(packet);
+        }
+
+        fn take_spare(&mut self) -> Option<Packet> {
+            self.taken += 1;
+            Some(Packet::opaque(
+                std::net::Ipv4Addr::LOCALHOST.into(),
+                std::net::Ipv4Addr::LOCALHOST.into(),
+                17,
+                Bytes::new(),
+            ))
+        }
+    }
+
+    #[test]
+    fn data_are_made_of_what_ended_here_and_then_of_what_the_outlet_has() {
+        let at = |last| Endpoint { address: std::net::Ipv4Addr::new(10, 0, 0, last).into(), port: 1000 };
+        let opening = |local, remote, id| Opening {
+            config: Config::default(),
+            local: at(local),
+            remote: at(remote),
+            initial_sequence: SeqNum(7),
+            timestamp_offset: 7,
+            source: Stream::Virtual { id },
+        };
+        let now = Instant::ZERO;
+        let mut client = Connection::connect(&opening(1, 2, 0), now);
+        let syn = client.poll_transmit(now).unwrap();
+        let mut server = Connection::accept(&opening(2, 1, 1), &syn, now).unwrap();
+        let answer = server.poll_transmit(now).unwrap();
+        client.handle_segment(now, &answer);
+        client.write_virtual(100_000);
+        assert!(client.reuse(syn).is_none() && client.reuse(answer).is_some(), "it keeps one");
+        let mut pool = Pool { sent: Vec::new(), taken: 0 };
+        client.transmit(now, &mut pool);
+        let data: Vec<&Packet> = pool.sent.iter().filter(|packet| packet.payload_len() > 0).collect();
+        assert!(data.len() > 5 && pool.taken >= data.len() - 1 && pool.taken <= data.len(), "{}", pool.taken);
+        assert!(data.iter().all(|packet| packet.tcp().is_some() && packet.ip().destination == at(2).address));
     }
 }

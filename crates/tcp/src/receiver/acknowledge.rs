@@ -213,25 +213,24 @@ impl Acknowledger {
     /// At most `max` blocks: the duplicate, then the ranges that changed last, then others.
     pub fn blocks(&mut self, held: &RangeSet, sequence: Sequence, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let mut reported: [Option<Range>; 4] = [None; 4];
-        let mut count = 0;
-        if let Some(range) = self.duplicate {
-            blocks.push(sequence.at(range.start), sequence.at(range.end));
-            count = 1;
+        let block = |range: Range| (sequence.at(range.start), sequence.at(range.end));
+        if let Some((left, right)) = self.duplicate.map(block) {
+            blocks.push(left, right);
         }
         if held.is_empty() {
             self.forget_recent();
             return blocks;
         }
+        let duplicates = blocks.as_slice().len();
         let recent = self.recent.iter().flatten().filter_map(|offset| held.containing(*offset));
-        for range in recent.chain(held.iter().take(4)) {
-            if count == max.min(4) {
+        // Where there is one range, it is the only one to tell of, whatever was recent.
+        let ranges = recent.take(if held.has_one() { 0 } else { 4 }).chain(held.iter().take(4));
+        for (left, right) in ranges.map(block) {
+            if blocks.as_slice().len() == max.min(4) {
                 break;
             }
-            if !reported.contains(&Some(range)) {
-                reported[count] = Some(range);
-                blocks.push(sequence.at(range.start), sequence.at(range.end));
-                count += 1;
+            if !blocks.as_slice()[duplicates..].contains(&(left, right)) {
+                blocks.push(left, right);
             }
         }
         blocks

@@ -80,8 +80,10 @@ impl Receiver {
     }
 
     /// Bytes in order that the application has not read.
+    #[inline]
     pub fn readable(&self) -> u64 {
-        self.data_end() - self.read
+        debug_assert!(!self.auto_read || self.read == self.data_end(), "what is read on arrival does not wait");
+        if self.auto_read { 0 } else { self.data_end() - self.read }
     }
 
     /// True while something before what was received is missing.

@@ -90,12 +90,22 @@ impl Sender {
     }
 
     /// Takes an acknowledgment at or above `una`.
+    #[inline]
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
         self.tso.look_again();
         let is_progress = input.ack > self.una;
-        if is_progress && self.take_progress(input, step) || !is_progress && self.take_plain_duplicate(input, step) {
-            return;
+        let is_taken =
+            if is_progress { self.take_progress(input, step) } else { self.take_plain_duplicate(input, step) };
+        if !is_taken {
+            self.handle_any_ack(*input, step);
         }
+    }
+
+    /// The long way, for any acknowledgment. What it says comes as a copy, so that it need not be put together in memory for
+    /// those that take a short way.
+    #[inline(never)]
+    fn handle_any_ack(&mut self, input: AckInput, step: &mut Step) {
+        let input = &input;
         let prior = Prior::of(&self.sk);
         self.sk.tcp_mstamp = step.now;
         self.note_stamps(input);
@@ -167,7 +177,8 @@ impl Sender {
 
     /// Takes an acknowledgment below `una`, which another one has overtaken: only what it reports selectively counts.
     #[cold]
-    pub fn handle_old_ack(&mut self, input: &AckInput, step: &mut Step) {
+    pub fn handle_old_ack(&mut self, input: AckInput, step: &mut Step) {
+        let input = &input;
         if !self.follows_linux || !self.has_sack || input.tcp.options.sack.is_empty() {
             return;
         }

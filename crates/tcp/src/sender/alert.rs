@@ -41,6 +41,17 @@ impl Sender {
         }
     }
 
+    /// [`Sender::alert`] of a duplicate that says nothing else: while a loss is repaired only recovery hears of it.
+    #[inline]
+    pub(super) fn alert_of_duplicate(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        if self.sk.icsk_ca_state == CaState::Recovery && self.una < self.high_seq {
+            self.holds_repairs = false;
+            self.in_recovery(facts, step);
+        } else {
+            self.alert(facts, step);
+        }
+    }
+
     /// Progress ends recovery although it is not complete (RFC 2581).
     fn ends_early(&self, facts: &AckFacts) -> bool {
         self.sk.icsk_ca_state == CaState::Recovery && facts.una_advanced && self.detector.ends_with_progress()

@@ -196,6 +196,7 @@ impl Sender {
             self.board.keep_rates();
         }
         self.detector = recovery::make(self.repair, has_sack);
+        self.probe.decide(self.detector.probes_tail());
         self.una = 1;
         self.nxt = 1;
         // The SYN (Linux counts it).

@@ -32,10 +32,13 @@ pub(super) struct Pacer {
 impl Sender {
     #[inline]
     pub(super) fn is_paced(&self) -> bool {
-        match self.sk.sk_pacing_status {
-            Pacing::None => false,
-            Pacing::Needed => self.sk.sk_pacing_rate != u64::MAX,
-        }
+        self.sk.sk_pacing_status == Pacing::Needed && self.has_pacing_rate()
+    }
+
+    /// Apart, so that who is not paced looks at one byte only.
+    #[inline(never)]
+    fn has_pacing_rate(&self) -> bool {
+        self.sk.sk_pacing_rate != u64::MAX
     }
 
     /// When the next segment may leave, if that is not now.

@@ -62,7 +62,7 @@ impl Sender {
     /// if the acknowledgment is another.
     ///
     /// It delivers nothing that is known of, so nothing is measured; what it does to the state of recovery it does as any other.
-    #[inline(never)]
+    #[inline]
     pub(super) fn take_plain_duplicate(&mut self, input: &AckInput, step: &mut Step) -> bool {
         if !self.is_plain_duplicate(input) {
             return false;
@@ -74,7 +74,7 @@ impl Sender {
         self.controller.in_ack_event(&mut self.sk, AckEvent::default());
         count_one(&mut step.stats.dupacks_received);
         self.notice.on_ack(self.una, &facts, false);
-        self.alert(&mut facts, step);
+        self.alert_of_duplicate(&mut facts, step);
         self.sk.forget_app_limited();
         let (delivered, lost) = prior.until(&self.sk);
         if delivered > 0 {
@@ -181,7 +181,7 @@ mod tests {
                 if self.is_thorough {
                     packets.extend(core::iter::from_fn(|| end.poll_transmit(now)));
                 } else {
-                    end.transmit(now, |packet| packets.push(packet));
+                    end.transmit(now, &mut |packet| packets.push(packet));
                 }
                 for mut packet in packets {
                     let fate = if is_out { 0 } else { rng.below(100) };

@@ -30,6 +30,11 @@ impl TailProbe {
         TailProbe { enabled, due: false, high_seq: None, is_resent: false }
     }
 
+    /// What detects losses is known, and whether it `probes` a silent tail.
+    pub(super) fn decide(&mut self, probes: bool) {
+        self.enabled &= probes;
+    }
+
     pub(super) fn forget(&mut self) {
         self.high_seq = None;
         self.due = false;
@@ -53,7 +58,7 @@ impl Sender {
     #[inline]
     pub(super) fn schedule_tail_probe(&mut self, restart: bool, step: &mut Step) -> bool {
         let state_allows = matches!(self.sk.icsk_ca_state, CaState::Open | CaState::Cwr);
-        let is_wanted = self.probe.enabled && state_allows && !self.board.is_empty() && self.detector.probes_tail();
+        let is_wanted = self.probe.enabled && state_allows && !self.board.is_empty();
         if is_wanted {
             self.arm_tail_probe(restart, step);
         }

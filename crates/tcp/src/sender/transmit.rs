@@ -2,9 +2,10 @@
 
 use super::{Sender, Step};
 use crate::congestion::{CaEvent, CaState};
+use crate::connection::Clock;
 use crate::sent::{Sent, mark};
 use crate::timers::Timer;
-use airtcp_core::Instant;
+use airtcp_core::{Instant, TcpFlags};
 
 /// One data segment to send now.
 #[derive(Clone, Copy, Debug)]
@@ -13,19 +14,24 @@ pub struct Transmission {
     pub start: u64,
     /// Bytes of payload.
     pub len: u32,
-    /// FIN stands behind the payload.
-    pub fin: bool,
-    /// Nothing written is left behind it.
-    pub push: bool,
+    /// FIN where it stands behind the payload, PSH where nothing that is written is left behind it.
+    pub flags: TcpFlags,
     /// It was sent before.
     pub is_retransmission: bool,
     /// The window is full with it, and nothing is sent whatever the window says: another poll would return nothing.
     pub is_last: bool,
 }
 
+/// The flags of a segment with data, besides those that tell of what was received.
+fn data_flags(fin: bool, push: bool) -> TcpFlags {
+    let (fin, push) =
+        (if fin { TcpFlags::FIN } else { TcpFlags::default() }, if push { TcpFlags::PSH } else { TcpFlags::default() });
+    fin.with(push)
+}
+
 impl Sender {
-    /// The next data segment, if any may leave now. `clock` is our timestamp clock.
-    pub fn poll(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
+    /// The next data segment, if any may leave now. `clock` is that of our timestamps.
+    pub fn poll(&mut self, clock: Clock, step: &mut Step) -> Option<Transmission> {
         self.sk.tcp_mstamp = step.now;
         if core::mem::take(&mut self.head_due) && !self.board.is_empty() {
             let head = self.retransmit(0, clock, step);
@@ -77,13 +83,14 @@ impl Sender {
         !(self.holds_repairs || self.detector.limits_repairs() && self.sk.retrans_out >= self.sk.lost_out)
     }
 
-    fn choose(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
+    fn choose(&mut self, clock: Clock, step: &mut Step) -> Option<Transmission> {
         if self.probe.due {
             return self.send_probe(step);
         }
-        let quota = self.sk.snd_cwnd.saturating_sub(self.in_flight());
+        let in_flight = self.sk.tcp_packets_in_flight();
+        let quota = self.sk.snd_cwnd.saturating_sub(in_flight + self.held_out());
         if self.frto.holds() {
-            let new = if quota > 0 { self.send_new(false, step) } else { None };
+            let new = if quota > 0 { self.send_new(in_flight, false, step) } else { None };
             if new.is_none() {
                 self.give_up_frto();
             }
@@ -106,10 +113,10 @@ impl Sender {
             self.note_held_back(step.now);
             return None;
         }
-        if self.waits_for_burst(quota, step.now) {
+        if self.tso.on && self.waits_for_burst(quota, step.now) {
             return None;
         }
-        if let Some(new) = self.send_new(false, step) {
+        if let Some(new) = self.send_new(in_flight, false, step) {
             return Some(new);
         }
         if self.sk.icsk_ca_state == CaState::Recovery {
@@ -119,19 +126,24 @@ impl Sender {
         None
     }
 
-    /// What counts against the window. Before limited transmit (RFC 3042) a duplicate acknowledgment
-    /// outside recovery let nothing out.
+    /// What counts against the window.
     fn in_flight(&self) -> u32 {
+        self.sk.tcp_packets_in_flight() + self.held_out()
+    }
+
+    /// What counts besides what is in flight: before limited transmit (RFC 3042) a duplicate acknowledgment outside recovery
+    /// let nothing out.
+    fn held_out(&self) -> u32 {
         let sacked = self.sk.sacked_out;
         let is_held = sacked > 0 && self.sk.icsk_ca_state < CaState::Recovery && !self.detector.limited_transmit();
-        self.sk.tcp_packets_in_flight() + if is_held { sacked } else { 0 }
+        if is_held { sacked } else { 0 }
     }
 
     /// Retransmits the segment of the record at `index`.
     #[inline(never)]
-    fn retransmit(&mut self, index: usize, clock: u32, step: &mut Step) -> Option<Transmission> {
+    fn retransmit(&mut self, index: usize, clock: Clock, step: &mut Step) -> Option<Transmission> {
         self.board.resent(index, true, step.now, &mut self.sk);
-        self.undo.on_retransmission(clock);
+        self.undo.on_retransmission(clock.at(step.now));
         if self.sk.tcp_in_cwnd_reduction() {
             self.prr.out = self.prr.out.saturating_add(1);
         }
@@ -165,7 +177,7 @@ impl Sender {
     fn send_probe(&mut self, step: &mut Step) -> Option<Transmission> {
         self.probe.due = false;
         step.stats.loss_probes += 1;
-        let new = self.send_new(true, step);
+        let new = self.send_new(self.sk.tcp_packets_in_flight(), true, step);
         let is_resent = new.is_none();
         let transmission = match new {
             Some(new) => Some(new),
@@ -184,8 +196,9 @@ impl Sender {
         transmission
     }
 
-    /// New data or FIN, as far as the peer's window allows; `is_probe` leaves the timers alone.
-    fn send_new(&mut self, is_probe: bool, step: &mut Step) -> Option<Transmission> {
+    /// New data or FIN, as far as the peer's window allows, while so many segments are in flight; `is_probe` leaves the timers
+    /// alone.
+    fn send_new(&mut self, in_flight: u32, is_probe: bool, step: &mut Step) -> Option<Transmission> {
         if self.fin_sent || self.nxt == 0 {
             return None;
         }
@@ -205,11 +218,15 @@ impl Sender {
             self.sk.first_tx_mstamp = step.now;
             self.sk.delivered_mstamp = step.now;
         }
-        if self.sk.tcp_packets_in_flight() == 0 {
+        if in_flight == 0 {
             self.controller.cwnd_event(&mut self.sk, CaEvent::TxStart);
         }
         let start = self.nxt;
-        self.record_new(len, fin, step);
+        if fin {
+            self.record_new(len, true, step);
+        } else {
+            self.record_new(len, false, step);
+        }
         self.pace(len, step.now);
         if !is_probe {
             self.arm_for_new(step);
@@ -220,7 +237,8 @@ impl Sender {
         if is_last {
             self.end_burst();
         }
-        Some(Transmission { start, len, fin, push: u64::from(len) == unsent, is_retransmission: false, is_last })
+        let flags = data_flags(fin, len > 0 && u64::from(len) == unsent);
+        Some(Transmission { start, len, flags, is_retransmission: false, is_last })
     }
 
     /// True if nothing may leave behind new data that just left, if they were no probe: what was known lost went before them, and new data
@@ -238,6 +256,8 @@ impl Sender {
             && !self.peer_probe_due
     }
 
+    /// Compiled for segments with FIN and for the others.
+    #[inline(always)]
     fn record_new(&mut self, len: u32, fin: bool, step: &Step) {
         let app_limited = if self.sk.app_limited != 0 { mark::APP_LIMITED } else { 0 };
         let sent = Sent {
@@ -272,8 +292,7 @@ impl Sender {
         Transmission {
             start: sent.start,
             len,
-            fin: sent.has(mark::FIN),
-            push: sent.start + u64::from(len) == 1 + self.buffer.written,
+            flags: data_flags(sent.has(mark::FIN), len > 0 && sent.start + u64::from(len) == 1 + self.buffer.written),
             is_retransmission: true,
             is_last: false,
         }

@@ -20,7 +20,7 @@ const WIN_DIVISOR: u64 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tso {
     /// Whether bursts are waited for.
-    on: bool,
+    pub(super) on: bool,
     /// Segments of the burst that leaves.
     left: u32,
     /// Data wait for the next acknowledgment or timeout, whatever else happens.
@@ -40,9 +40,10 @@ impl Tso {
 }
 
 impl Sender {
-    /// True if new data wait, of which the congestion window lets out `quota` segments.
+    /// True if new data wait, of which the congestion window lets out `quota` segments. To be asked only where it is on.
+    #[inline(never)]
     pub(super) fn waits_for_burst(&mut self, quota: u32, now: Instant) -> bool {
-        if !self.tso.on || self.continues_burst() {
+        if self.continues_burst() {
             return false;
         }
         if self.tso.waits && !self.board.is_empty() {
