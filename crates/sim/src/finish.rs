@@ -87,13 +87,13 @@ impl Engine<'_> {
             .network
             .pipes
             .iter()
-            .map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
+            .map(|pipe| Mark { place: pipe.name.to_string(), packets: pipe.link.counters().marked });
         marks.filter(|mark| mark.packets > 0).collect()
     }
 
     fn queues(&self, end: Instant) -> Vec<QueueOutcome> {
         let of_pipe = |pipe: &Pipe| QueueOutcome {
-            place: pipe.name.clone(),
+            place: pipe.name.to_string(),
             bytes_max: pipe.link.queue_bytes_max(),
             first_drop: pipe.link.counters().first_queue_drop,
             headers: pipe.link.header_levels(end),

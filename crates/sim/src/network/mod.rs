@@ -51,6 +51,8 @@ pub struct Network<'t> {
     /// Elements at a hop that get only what is for some nodes, and what comes from there: those to which the way begins with
     /// the element's path.
     pub bound: BTreeMap<ElementId, TiVec<NodeId, bool>>,
+    /// What the next packets need is fetched before they come.
+    pub looks_ahead: bool,
 }
 
 /// The elements at a node that take what is for the node itself.
@@ -292,6 +294,7 @@ impl Network<'_> {
     pub fn enter(&mut self, now: Instant, joint: JointId) {
         let pipe = self.joints[joint].pipe;
         while let Some(Entry { at, since, what: (to, packet), .. }) = self.joints[joint].packets.pop(now) {
+            self.look_ahead(joint);
             self.since = since.then(at);
             self.pass(at, pipe, to, packet);
         }
