@@ -22,21 +22,21 @@ use alloc::format;
 
 /// One direction of a link.
 ///
-/// In this order in memory, so that a packet on a link where nothing can go wrong touches three cache lines of it: a
-/// simulator has hundreds of links and is fast while it finds them in its caches.
+/// In this order in memory, so that a packet as long as the one before that passes an idle link where nothing can go wrong touches
+/// 64 bytes of it, and one that has to wait 152: a simulator has hundreds of links and is fast while it finds them in its caches.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Link {
     /// Unless it varies: then the air knows it.
     delay: Duration,
-    /// What goes wrong between transmitter and receiver, if anything can.
-    air: Option<Box<Air>>,
+    /// What came in and out at once, which nothing else counts.
+    passed: Passed,
+    transmitter: Transmitter,
     mtu: u32,
     header_dscp: u8,
     queue: Discipline,
-    transmitter: Transmitter,
-    /// What came in and out at once, which nothing else counts.
-    passed: Passed,
+    /// What goes wrong between transmitter and receiver, if anything can.
+    air: Option<Box<Air>>,
     /// What a link needs that holds packets, or drops any.
     more: Option<Box<More>>,
 }

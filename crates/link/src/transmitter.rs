@@ -34,22 +34,24 @@ impl Span {
     const NONE: Span = Span { bytes: u32::MAX, whole: Duration::ZERO, rest: 0 };
 }
 
+/// In this order in memory: first what a packet needs that is as long as the one before and finds it idle.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Transmitter {
-    /// The rate if it is always the same.
-    rate: Option<Rate>,
-    /// The rate if it varies; without either it is infinitely fast.
-    course: Option<Box<RateCourse>>,
     free_at: Instant,
     /// Part of a nanosecond by which `free_at` is too early, in units of 1 / rate.
     carry: u64,
     /// Of the last packet: most are as long as the one before, and a division less.
     last: Span,
+    waiting_bytes: u64,
     /// Beginning and length of the turns that have not begun.
     waiting: VecDeque<(Instant, u32)>,
-    waiting_bytes: u64,
+    /// The rate if it is always the same.
+    rate: Option<Rate>,
     /// Most bytes that waited since it was last asked for.
     peak: u64,
+    /// The rate if it varies; without either it is infinitely fast.
+    course: Option<Box<RateCourse>>,
 }
 
 impl Transmitter {

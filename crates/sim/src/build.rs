@@ -47,8 +47,7 @@ fn lay_links(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> TiVec<Pipe
             let link = Link::new(&spec.settings[side], seed, &name);
             let (from, to) = (spec.ends[side], spec.ends[1 - side]);
             hops.push((Hop::Wire(pipes.next_key()), from, to));
-            let direction = Direction { link: id.into(), reverse: side == 1 };
-            pipes.push(Pipe::new(name, direction, link, to));
+            pipes.push(Pipe::new(id, side == 1, link, to));
         }
     }
     pipes
@@ -111,6 +110,7 @@ impl<'t> Engine<'t> {
                 fans: TiVec::new(),
                 since: Since::default(),
                 node_names: topology.nodes.clone(),
+                link_names: topology.links.iter().map(|link| link.name.clone()).collect(),
                 residents: ti_vec![Residents::default(); nodes],
                 departures: ti_vec![None; nodes],
                 tap: Tapped::new(tap),
@@ -120,6 +120,7 @@ impl<'t> Engine<'t> {
                 unroutable: 0,
                 hop_limit_drops: 0,
                 bound: BTreeMap::new(),
+                looks_ahead: false,
             },
             work: VecDeque::new(),
             reports: Vec::new(),
@@ -132,7 +133,6 @@ impl<'t> Engine<'t> {
             events: 0,
             guard: Guard::new(settings.stop.clone()),
             settings: settings.clone(),
-            looks_ahead: false,
             flow_ends: TiVec::new(),
             probe_ends: TiVec::new(),
             workload_ends: TiVec::new(),
@@ -148,7 +148,7 @@ impl<'t> Engine<'t> {
         if settings.express {
             engine.mark_express();
         }
-        engine.looks_ahead = engine.elements.len() >= look_ahead::LEAST_ELEMENTS;
+        engine.network.looks_ahead = engine.elements.len() >= look_ahead::LEAST_ELEMENTS;
         Ok(engine)
     }
 

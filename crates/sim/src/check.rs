@@ -3,7 +3,8 @@
 use crate::air::Wlan;
 use crate::element::PlacedElement;
 use crate::host::Host;
-use crate::index::{ElementId, PipeId, WlanId};
+use crate::index::ElementId;
+use crate::network::Network;
 use crate::outcome::Checks;
 use crate::pipe::Pipe;
 use airtcp_core::Instant;
@@ -22,13 +23,7 @@ impl Checker {
     }
 
     /// Checks conservation and bounds everywhere.
-    pub fn check(
-        &mut self,
-        now: Instant,
-        elements: &TiSlice<ElementId, PlacedElement>,
-        pipes: &TiSlice<PipeId, Pipe>,
-        wlans: &TiSlice<WlanId, Wlan>,
-    ) {
+    pub fn check(&mut self, now: Instant, elements: &TiSlice<ElementId, PlacedElement>, network: &Network<'_>) {
         for slot in elements {
             fail_if(&mut self.checks.conservation, element_conserves(now, slot));
             fail_if(&mut self.checks.bounds, || {
@@ -36,10 +31,10 @@ impl Checker {
                 Some(format!("{now} {}: {broken}", slot.place.name))
             });
         }
-        for pipe in pipes {
-            fail_if(&mut self.checks.conservation, link_conserves(now, pipe));
+        for pipe in &network.pipes {
+            fail_if(&mut self.checks.conservation, link_conserves(now, pipe, network));
         }
-        for wlan in wlans {
+        for wlan in &network.wlans {
             fail_if(&mut self.checks.conservation, cell_conserves(now, wlan));
         }
     }
@@ -75,13 +70,14 @@ fn element_conserves(now: Instant, slot: &PlacedElement) -> impl FnOnce() -> Opt
     }
 }
 
-fn link_conserves(now: Instant, pipe: &Pipe) -> impl FnOnce() -> Option<String> {
+fn link_conserves(now: Instant, pipe: &Pipe, network: &Network<'_>) -> impl FnOnce() -> Option<String> {
     move || {
         let counters = pipe.link.counters();
         let into = counters.packets_in + counters.duplicated;
         let out = counters.packets_delivered + counters.dropped_total();
         let held = pipe.link.held().packets as u64;
-        (into != out + held).then(|| format!("{now} {}: {into} in, {out} out, {held} held", pipe.name))
+        let name = || pipe.name(&network.link_names);
+        (into != out + held).then(|| format!("{now} {}: {into} in, {out} out, {held} held", name()))
     }
 }
 

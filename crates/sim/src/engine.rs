@@ -38,8 +38,6 @@ pub struct Engine<'t> {
     pub(crate) events: u64,
     pub(crate) guard: Guard,
     pub(crate) settings: RunSettings,
-    /// What the next arrivals need is fetched before they come.
-    pub(crate) looks_ahead: bool,
     pub(crate) flow_ends: TiVec<FlowId, (ElementId, ElementId)>,
     /// Asking and answering host of each probe.
     pub(crate) probe_ends: TiVec<ProbeId, (ElementId, ElementId)>,
@@ -141,10 +139,10 @@ impl Engine<'_> {
     fn handle_arrival(&mut self, pipe: PipeId) {
         self.network.pipes[pipe].advance(self.now, &mut self.network.tap);
         let next = loop {
-            let Pipe { link, direction, to, after, last_arrival, .. } = &mut self.network.pipes[pipe];
-            let Some(packet) = link.receive(self.now) else { break link.next_event() };
-            *last_arrival = self.network.since;
-            let (direction, to, after) = (*direction, *to, *after);
+            let here = &mut self.network.pipes[pipe];
+            let Some(packet) = here.link.receive(self.now) else { break here.link.next_event() };
+            here.last_arrival = self.network.since;
+            let (direction, to, after) = (here.direction(), here.to, here.after);
             self.arrive(Hop::Wire(pipe), direction, to, after, packet);
             self.drain_work();
         };

@@ -4,6 +4,7 @@ use crate::air::Wlan;
 use crate::element::ElementKind;
 use crate::engine::Engine;
 use crate::index::{ElementId, ProbeId};
+use crate::network::Network;
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
 use airtcp_core::{DropReason, Instant};
@@ -12,7 +13,7 @@ use typed_index_collections::TiVec;
 impl Engine<'_> {
     /// Takes the run apart.
     pub fn finish(mut self, end: Instant) -> Outcome {
-        self.checker.check(end, &self.elements, &self.network.pipes, &self.network.wlans);
+        self.checker.check(end, &self.elements, &self.network);
         // Nobody asks any more what is on its way: its memory is for what was found.
         (self.network.fans, self.network.joints) = (TiVec::new(), TiVec::new());
         let flow_ends = std::mem::take(&mut self.flow_ends);
@@ -83,22 +84,20 @@ impl Engine<'_> {
     }
 
     fn marks(&self) -> Vec<Mark> {
-        let marks = self
-            .network
-            .pipes
-            .iter()
-            .map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
-        marks.filter(|mark| mark.packets > 0).collect()
+        let Network { pipes, link_names, .. } = &self.network;
+        let marks = pipes.iter().map(|pipe| (pipe, pipe.link.counters().marked)).filter(|(_, packets)| *packets > 0);
+        marks.map(|(pipe, packets)| Mark { place: pipe.name(link_names), packets }).collect()
     }
 
     fn queues(&self, end: Instant) -> Vec<QueueOutcome> {
+        let Network { pipes, link_names, .. } = &self.network;
         let of_pipe = |pipe: &Pipe| QueueOutcome {
-            place: pipe.name.clone(),
+            place: pipe.name(link_names),
             bytes_max: pipe.link.queue_bytes_max(),
             first_drop: pipe.link.counters().first_queue_drop,
             headers: pipe.link.header_levels(end),
         };
-        self.network.pipes.iter().map(of_pipe).filter(|queue| queue.bytes_max > 0).collect()
+        pipes.iter().map(of_pipe).filter(|queue| queue.bytes_max > 0).collect()
     }
 
     fn drops(&self) -> Vec<Drop> {
@@ -108,10 +107,11 @@ impl Engine<'_> {
                 drops.push(Drop { place: place.to_string(), reason, packets, headers });
             }
         };
-        for pipe in &self.network.pipes {
+        let Network { pipes, link_names, .. } = &self.network;
+        for pipe in pipes {
             let counters = pipe.link.counters();
             for (reason, packets) in counters.dropped.iter() {
-                put(&pipe.name, reason, packets, counters.headers_dropped.get(reason));
+                put(&pipe.name(link_names), reason, packets, counters.headers_dropped.get(reason));
             }
         }
         let mut add = |place: &str, reason: DropReason, packets: u64| put(place, reason, packets, 0);

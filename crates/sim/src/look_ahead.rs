@@ -4,11 +4,14 @@
 //! Among hundreds of flows these have left the near caches when the flow's next packet comes, and each would be waited for.
 //! Which packets come next out of a fan is known. Only the time that a run takes depends on what is done here.
 
+use crate::approach::Approach;
 use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
 use crate::fetch::{fetch, fetch_from};
 use crate::host::Host;
-use crate::index::{FanId, Hop, NodeId};
+use crate::index::{FanId, Hop, JointId, NodeId};
+use crate::network::Network;
+use crate::pipe::Onward;
 use crate::upcoming::Entry;
 use airtcp_core::Packet;
 
@@ -24,11 +27,20 @@ const HOST: usize = 4;
 const SOCKET: usize = 3;
 const CONNECTION: usize = 2;
 
+/// The same of packets that enter a shared link and go straight on into the links behind it.
+const ENTERING_PACKET: usize = 6;
+const WAY: usize = 5;
+const LINK: usize = 4;
+/// Of a packet that passes links: its IP header and the numbers in its TCP header.
+const PASSING_MEMORY: usize = 128;
+/// Of a link that is idle: see [`crate::pipe::Pipe`].
+const PASSED_MEMORY: usize = 128;
+
 impl Engine<'_> {
     /// A packet of a fan is about to arrive.
     #[inline(always)]
     pub(crate) fn look_ahead(&self, fan: FanId) {
-        if self.looks_ahead {
+        if self.network.looks_ahead {
             self.fetch_arrivals(fan);
         }
     }
@@ -49,7 +61,7 @@ impl Engine<'_> {
         if let Some(next) = coming(SOCKET) {
             let departure = self.network.departures[self.node_behind(next)].as_ref();
             if let Some(Hop::Wire(pipe)) = departure.map(|departure| departure.hop) {
-                fetch(&self.network.pipes[pipe]);
+                fetch_from(&self.network.pipes[pipe], PASSED_MEMORY);
             }
             if let Some(host) = self.host_behind(next) {
                 host.fetch_socket(&next.what);
@@ -74,6 +86,33 @@ impl Engine<'_> {
         match &self.element_behind(next)?.body {
             ElementKind::Host(host) => Some(host),
             ElementKind::Scheme(_) => None,
+        }
+    }
+}
+
+impl Network<'_> {
+    /// The packet before these has left the joint.
+    #[inline(always)]
+    pub fn look_ahead(&self, joint: JointId) {
+        if self.looks_ahead {
+            self.fetch_entering(joint);
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_entering(&self, joint: JointId) {
+        let Approach { pipe, packets, .. } = &self.joints[joint];
+        let ways = &self.pipes[*pipe].ways;
+        if let Some(Entry { what: (_, packet), .. }) = packets.ahead(ENTERING_PACKET) {
+            fetch_from(packet.ip(), PASSING_MEMORY);
+        }
+        if let Some(Entry { what: (goal, _), .. }) = packets.ahead(WAY) {
+            ways.place(*goal).into_iter().for_each(fetch);
+        }
+        if let Some(Entry { what: (goal, _), .. }) = packets.ahead(LINK)
+            && let Some(Some(Some(Onward::Pipe(next)))) = ways.place(*goal)
+        {
+            fetch_from(&self.pipes[*next], PASSED_MEMORY);
         }
     }
 }
@@ -111,9 +150,11 @@ mod tests {
         let settings = RunSettings { duration: Duration::from_secs(5), ..RunSettings::default() };
         let topology = dumbbell();
         let [with, without] = [true, false].map(|looks_ahead| {
-            let engine = Engine::new(&topology, &settings, None).unwrap();
-            assert!(!engine.looks_ahead && !engine.network.fans.is_empty(), "small networks need nothing fetched");
-            Engine { looks_ahead, ..engine }.run(Instant::ZERO + settings.duration).unwrap()
+            let mut engine = Engine::new(&topology, &settings, None).unwrap();
+            let network = &mut engine.network;
+            assert!(!network.looks_ahead && !network.fans.is_empty(), "small networks need nothing fetched");
+            network.looks_ahead = looks_ahead;
+            engine.run(Instant::ZERO + settings.duration).unwrap()
         });
         assert_eq!((with.trace_hash, with.events), (without.trace_hash, without.events));
         assert!(with.flows.iter().all(|flow| flow.total_bytes > 100_000));

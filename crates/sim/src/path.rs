@@ -98,7 +98,7 @@ impl Engine<'_> {
     fn facts_of_way(&self, topology: &Topology, hop: Hop) -> LinkFacts {
         match hop {
             Hop::Wire(pipe) => {
-                let Direction { link, reverse } = self.network.pipes[pipe].direction;
+                let Direction { link, reverse } = self.network.pipes[pipe].direction();
                 let settings = &topology.links[LinkId::from(link)].settings[usize::from(reverse)];
                 let limit = settings.queue.limit();
                 LinkFacts {

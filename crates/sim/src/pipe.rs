@@ -1,61 +1,78 @@
 //! One direction of a link in the topology: the link model, its ends, and the schemes there.
 
-use crate::index::{ElementId, FanId, JointId, NodeId, PipeId};
+use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
 use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet, Port};
 use airtcp_link::Link;
-use typed_index_collections::TiVec;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// A link direction between two nodes.
+///
+/// In this order in memory, so that a packet that goes straight on behind one of the same length and goal touches two cache
+/// lines of it: the second ends within the [`Link`].
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Pipe {
-    /// "links.air.forward"
-    pub name: String,
-    pub direction: Direction,
-    pub link: Link,
+    pub ways: Ways,
+    /// When the last packet that went straight on came out, and since when it had been the next.
+    last_out: (Instant, Since),
     pub to: NodeId,
+    /// Packets may go straight on from this pipe into those that only such pipes feed.
+    pub is_express: bool,
+    /// From the link's second node to its first.
+    is_reverse: bool,
+    pub link: Link,
+    id: LinkId,
     /// The scheme element that gets packets before they enter.
     pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
     pub after: Option<ElementId>,
-    /// Packets may go straight on from this pipe into those that only such pipes feed.
-    pub is_express: bool,
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
     /// Who takes what comes out of that fan here, and where it comes in.
     pub home: Option<(ElementId, Port)>,
-    pub ways: Ways,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,
-    /// When the last packet that went straight on came out, and since when it had been the next.
-    last_out: (Instant, Since),
 }
+
+const _: () = assert!(size_of::<Pipe>() == 320);
 
 /// Where packets go from a pipe, by their goals, as far as it was looked up. Ways are marked before the first packet, and stay.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Ways {
     /// That of the last packet: in most pipes all have the same goal.
     pub last: Option<(NodeId, Option<Onward>)>,
     /// All, in pipes that packets for several goals pass.
-    known: TiVec<NodeId, Option<Option<Onward>>>,
+    known: Option<Box<KnownWays>>,
 }
+
+/// By goal, as far as it was looked up.
+type KnownWays = TiVec<NodeId, Option<Option<Onward>>>;
 
 impl Ways {
     /// If it was looked up; it is that of the last packet from now on.
     pub fn again(&mut self, goal: NodeId) -> Option<Option<Onward>> {
-        let onward = self.known.get(goal).copied().flatten()?;
+        let onward = self.known.as_ref()?.get(goal).copied().flatten()?;
         self.last = Some((goal, onward));
         Some(onward)
     }
 
+    /// Where it is kept whether it was looked up, in pipes that packets for several goals pass.
+    #[inline]
+    pub fn place(&self, goal: NodeId) -> Option<&Option<Option<Onward>>> {
+        self.known.as_ref()?.get(goal)
+    }
+
     /// What was looked up.
     pub fn note(&mut self, goal: NodeId, onward: Option<Onward>) {
-        if let Some((other, known)) = self.last {
-            for (goal, onward) in [(other, known), (goal, onward)] {
-                self.known.resize(self.known.len().max(usize::from(goal) + 1), None);
-                self.known[goal] = Some(onward);
+        if let Some(last) = self.last {
+            let known = self.known.get_or_insert_default();
+            for (goal, onward) in [last, (goal, onward)] {
+                known.resize(known.len().max(usize::from(goal) + 1), None);
+                known[goal] = Some(onward);
             }
         }
         self.last = Some((goal, onward));
@@ -93,25 +110,33 @@ pub enum Feed {
 }
 
 impl Pipe {
-    /// A pipe without schemes, from an end of a link to node `to`.
-    pub fn new(name: String, direction: Direction, link: Link, to: NodeId) -> Self {
-        let (before, after, feed) = (None, None, Feed::Node);
-        let (last_arrival, last_out) = (Since::default(), (Instant::ZERO, Since::default()));
+    /// A pipe without schemes, in a direction of a link, to node `to`.
+    pub fn new(id: LinkId, is_reverse: bool, link: Link, to: NodeId) -> Self {
         Pipe {
-            name,
-            direction,
-            link,
+            ways: Ways::default(),
+            last_out: (Instant::ZERO, Since::default()),
             to,
-            before,
-            after,
             is_express: false,
-            feed,
+            is_reverse,
+            link,
+            id,
+            before: None,
+            after: None,
+            feed: Feed::Node,
             fan: None,
             home: None,
-            ways: Ways::default(),
-            last_arrival,
-            last_out,
+            last_arrival: Since::default(),
         }
+    }
+
+    /// "links.air.forward", where the links have these names.
+    pub fn name(&self, links: &TiSlice<LinkId, String>) -> String {
+        format!("links.{}.{}", links[self.id], if self.is_reverse { "reverse" } else { "forward" })
+    }
+
+    /// Which direction it is, for taps.
+    pub fn direction(&self) -> Direction {
+        Direction { link: self.id.into(), reverse: self.is_reverse }
     }
 
     /// Since when a packet has been the next to come out that entered at `entered`, comes out at `at` and goes straight on: since
@@ -176,8 +201,9 @@ impl Pipe {
     // Apart and cold, so that a run without a tap is compiled as if there were none.
     #[cold]
     fn send_seen(&mut self, now: Instant, packet: Packet, tap: &mut dyn Tap) {
-        tap.on_sent(now, self.direction, &packet);
-        self.link.send(now, packet, &mut |packet, reason| tap.on_lost(now, self.direction, &packet, reason));
+        let direction = self.direction();
+        tap.on_sent(now, direction, &packet);
+        self.link.send(now, packet, &mut |packet, reason| tap.on_lost(now, direction, &packet, reason));
     }
 
     #[cold]
@@ -189,10 +215,11 @@ impl Pipe {
         bytes: u32,
         tap: &mut dyn Tap,
     ) -> Option<(Instant, Packet)> {
-        tap.on_sent(now, self.direction, &packet);
-        let mut lost = |packet: Packet, reason| tap.on_lost(now, self.direction, &packet, reason);
+        let direction = self.direction();
+        tap.on_sent(now, direction, &packet);
+        let mut lost = |packet: Packet, reason| tap.on_lost(now, direction, &packet, reason);
         let (at, packet) = self.link.send_through(now, until, packet, bytes, &mut lost)?;
-        tap.on_arrived(at, self.direction, &packet);
+        tap.on_arrived(at, direction, &packet);
         Some((at, packet))
     }
 
@@ -200,16 +227,17 @@ impl Pipe {
     fn try_send_seen(&mut self, now: Instant, packet: Packet, tap: &mut dyn Tap) -> Result<bool, Packet> {
         let (seen, mut lost) = (packet.clone(), Vec::new());
         let taken = self.link.try_send(now, packet, &mut |packet, reason| lost.push((packet, reason)))?;
-        tap.on_sent(now, self.direction, &seen);
+        tap.on_sent(now, self.direction(), &seen);
         for (packet, reason) in lost {
-            tap.on_lost(now, self.direction, &packet, reason);
+            tap.on_lost(now, self.direction(), &packet, reason);
         }
         Ok(taken)
     }
 
     #[cold]
     fn advance_seen(&mut self, now: Instant, tap: &mut dyn Tap) {
-        self.link.advance(now, &mut |packet, reason| tap.on_lost(now, self.direction, &packet, reason));
+        let direction = self.direction();
+        self.link.advance(now, &mut |packet, reason| tap.on_lost(now, direction, &packet, reason));
     }
 }
 

@@ -49,7 +49,7 @@ impl Engine<'_> {
             let values = self.settings.levels.iter().map(read).collect();
             self.levels.push(LevelSample { at: now, values });
         }
-        self.checker.check(self.now, &self.elements, &self.network.pipes, &self.network.wlans);
+        self.checker.check(self.now, &self.elements, &self.network);
     }
 }
 

@@ -84,13 +84,32 @@ impl<T> Upcoming<T> {
 
     #[inline(never)]
     fn insert(&mut self, entry: Entry<T>) -> bool {
-        let mut place = self.all.partition_point(|there| there.key() <= entry.key());
+        let mut place = self.place_of_key(entry.key());
         while place > 0 && self.is_before(&entry, place - 1) {
             place -= 1;
         }
         self.all.insert(place, entry);
         self.note_first();
         place == 0
+    }
+
+    /// How many entries come no later than what has this key. Looked for from the back, in steps that double: nearly all belong
+    /// near it, and what is far from both ends has left the near caches.
+    #[inline]
+    fn place_of_key(&self, key: (Instant, Since)) -> usize {
+        let (mut from, mut past, mut step) = (0, self.all.len(), 1);
+        while let Some(probe) = past.checked_sub(step) {
+            if self.all[probe].key() <= key {
+                from = probe + 1;
+                break;
+            }
+            (past, step) = (probe, 2 * step);
+        }
+        while from < past {
+            let middle = from.midpoint(past);
+            if self.all[middle].key() <= key { from = middle + 1 } else { past = middle }
+        }
+        from
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use crate::air::{AirHop, Wlan};
 use crate::approach::Approach;
 use crate::control::is_control;
 use crate::events::{Kind, Sources};
-use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, NodeId, PipeId, WlanId};
+use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, LinkId, NodeId, PipeId, WlanId};
 use crate::pipe::{Feed, Onward, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
@@ -34,6 +34,7 @@ pub struct Network<'t> {
     pub since: Since,
     pub routes: Routes,
     pub node_names: TiVec<NodeId, String>,
+    pub link_names: TiVec<LinkId, String>,
     /// Who takes what is for each node itself.
     pub residents: TiVec<NodeId, Residents>,
     /// How the last packet of each node's own left. Mostly the next one goes the same way; routes and elements stay where they
@@ -53,6 +54,8 @@ pub struct Network<'t> {
     /// Elements at a hop that get only what is for some nodes, and what comes from there: those to which the way begins with
     /// the element's path.
     pub bound: BTreeMap<ElementId, TiVec<NodeId, bool>>,
+    /// What the next packets need is fetched before they come.
+    pub looks_ahead: bool,
 }
 
 /// The elements at a node that take what is for the node itself.
@@ -297,6 +300,7 @@ impl Network<'_> {
     pub fn enter(&mut self, now: Instant, joint: JointId) {
         let pipe = self.joints[joint].pipe;
         while let Some(Entry { at, since, what: (to, packet), .. }) = self.joints[joint].packets.pop(now) {
+            self.look_ahead(joint);
             self.since = since.then(at);
             self.pass(at, pipe, to, packet);
         }
