@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
 const NONE: u32 = u32::MAX;
-/// Places of slots that were used of late, where there is more than one flow.
+/// Places of slots that were used of late, where there is more than one flow; a power of two.
 const RECENT: usize = 256;
 
 /// State per flow, at most `capacity` flows.
@@ -62,7 +62,7 @@ impl<V> FlowTable<V> {
         }
     }
 
-    /// Memory of one flow's entry, for bounds; what `V` owns on the heap comes on top.
+    /// Memory of one flow's entry, for bounds; what `V` owns on the heap comes on top, and 1 KiB a table for flows of late.
     pub const fn entry_memory() -> usize {
         // The index keeps at most 7/8 of its slots full and doubles when it grows.
         size_of::<Entry>() + size_of::<Option<V>>() + 2 * (size_of::<u32>() + 1) * 8 / 7 + size_of::<u32>()
@@ -266,7 +266,7 @@ impl<V> FlowTable<V> {
     }
 }
 
-/// The same for both directions of a connection.
+/// Where in the list of flows of late a flow has its place; the same for both directions of a connection.
 #[inline]
 fn recent_place(flow: &FlowKey) -> usize {
     let low = |address: IpAddr| match address {
@@ -275,7 +275,8 @@ fn recent_place(flow: &FlowKey) -> usize {
     };
     let addresses = low(flow.source).wrapping_add(low(flow.destination));
     let ports = u32::from(flow.source_port).wrapping_add(u32::from(flow.destination_port));
-    (addresses.wrapping_add(ports).wrapping_mul(0x9e37_79b9) >> 24) as usize
+    // Fibonacci hashing: the upper bits of the product.
+    (addresses.wrapping_add(ports).wrapping_mul(0x9e37_79b9) >> (u32::BITS - RECENT.ilog2())) as usize
 }
 
 /// The same for both directions of a connection.

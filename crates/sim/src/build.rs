@@ -14,7 +14,7 @@ use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::look_ahead;
 use crate::network::{Network, Residents};
-use crate::pipe::Pipe;
+use crate::pipe::{self, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::settings::RunSettings;
@@ -42,9 +42,8 @@ type Lead = (Hop, NodeId, NodeId);
 fn lay_links(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> TiVec<PipeId, Pipe> {
     let mut pipes: TiVec<PipeId, Pipe> = TiVec::with_capacity(2 * topology.links.len());
     for (id, spec) in topology.links.iter_enumerated() {
-        for (side, label) in ["forward", "reverse"].into_iter().enumerate() {
-            let name = format!("links.{}.{label}", spec.name);
-            let link = Link::new(&spec.settings[side], seed, &name);
+        for side in 0..2 {
+            let link = Link::new(&spec.settings[side], seed, &pipe::name_of(&spec.name, side == 1));
             let (from, to) = (spec.ends[side], spec.ends[1 - side]);
             hops.push((Hop::Wire(pipes.next_key()), from, to));
             pipes.push(Pipe::new(id, side == 1, link, to));
@@ -239,7 +238,7 @@ impl<'t> Engine<'t> {
                 mtu: Some(out.mtu),
                 ends: None,
             };
-            let name = format!("links.{}.{}", link.name, if is_far { "reverse" } else { "forward" });
+            let name = pipe::name_of(&link.name, is_far);
             let forecast = Forecast::of(&out.rate, self.settings.seed, &name, Instant::ZERO);
             let exit = Exit::Hop(Hop::Wire(outgoing));
             let element =

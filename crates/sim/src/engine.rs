@@ -78,6 +78,7 @@ impl Engine<'_> {
                 self.guard.look(at)?;
             }
             self.handle_event(self.network.sources.kind(source));
+            debug_assert!(self.work.is_empty(), "who handles an event does all that follows from it at once");
         }
         self.now = end;
         self.network.enter_all(end);

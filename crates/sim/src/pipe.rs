@@ -37,7 +37,12 @@ pub struct Pipe {
     pub last_arrival: Since,
 }
 
-const _: () = assert!(size_of::<Pipe>() == 320);
+const _: () = assert!(size_of::<Pipe>() == 320, "five cache lines");
+
+/// "links.air.forward": what a direction of the link of this name is called.
+pub fn name_of(link: &str, is_reverse: bool) -> String {
+    format!("links.{link}.{}", if is_reverse { "reverse" } else { "forward" })
+}
 
 /// Where packets go from a pipe, by their goals, as far as it was looked up. Ways are marked before the first packet, and stay.
 #[derive(Debug, Default)]
@@ -129,9 +134,9 @@ impl Pipe {
         }
     }
 
-    /// "links.air.forward", where the links have these names.
+    /// What it is called, where the links have these names.
     pub fn name(&self, links: &TiSlice<LinkId, String>) -> String {
-        format!("links.{}.{}", links[self.id], if self.is_reverse { "reverse" } else { "forward" })
+        name_of(&links[self.id], self.is_reverse)
     }
 
     /// Which direction it is, for taps.

@@ -58,8 +58,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    #[inline]
     /// Of a segment that leaves now.
+    #[inline]
     pub fn now(sk: &TcpSock) -> Rate {
         Rate {
             first_tx_at: sk.first_tx_mstamp,
