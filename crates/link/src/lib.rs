@@ -46,7 +46,7 @@ mod transmitter;
 pub mod varying;
 
 pub use counters::LinkCounters;
-pub use link::Link;
+pub use link::{Link, Stays};
 pub use loss::Loss;
 pub use outage::Outage;
 pub use queue::{Buffer, Codel, DropTail, FqCodel, HeaderFirst, HeaderLevels, Queue, QueueLimit, QueueSite, Red, Ring};
