@@ -43,6 +43,7 @@ mod reorder;
 mod settings;
 pub mod table;
 mod transmitter;
+mod turns;
 pub mod varying;
 
 pub use counters::LinkCounters;
