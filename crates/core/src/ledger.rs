@@ -15,7 +15,7 @@ pub const fn count_one(count: &mut u64) {
     *count = count.wrapping_add(1);
 }
 
-/// Adds a packet's bytes to a count of 64 bits, which so many fill as little: see [`count_one`].
+/// Adds the bytes of a packet to a count of 64 bits. Its end need not be looked for, as in [`count_one`].
 #[inline(always)]
 pub const fn count_bytes(count: &mut u64, bytes: u32) {
     *count = count.wrapping_add(bytes as u64);

@@ -27,10 +27,13 @@ use alloc::format;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Link {
+    /// What came in and out at once, which nothing else counts. Its two counts are apart: side by side they would be counted in one
+    /// vector, which has to be put together first.
+    passed_packets: u64,
     /// Unless it varies: then the air knows it.
     delay: Duration,
-    /// What came in and out at once, which nothing else counts.
-    passed: Passed,
+    /// Bytes of what came in and out at once.
+    passed_bytes: u64,
     transmitter: Transmitter,
     mtu: u32,
     header_dscp: u8,
@@ -56,13 +59,6 @@ struct More {
 #[inline]
 fn needed(more: &mut Option<Box<More>>) -> &mut More {
     more.get_or_insert_default()
-}
-
-/// Packets that went straight through a link, in [`Link::send_through`].
-#[derive(Clone, Copy, Debug, Default)]
-struct Passed {
-    packets: u64,
-    bytes: u64,
 }
 
 /// Why a packet does not come out of a link at once: see [`Link::send_through`].
@@ -98,7 +94,8 @@ impl Link {
             mtu: settings.mtu,
             queue: settings.queue.start(&settings.queue_site(), Rng::derive(seed, &format!("{name}/queue"))),
             transmitter: Transmitter::new(&settings.rate, seed, name),
-            passed: Passed::default(),
+            passed_packets: 0,
+            passed_bytes: 0,
             more: None,
             header_dscp: settings.queue.header_dscp(),
         }
@@ -204,8 +201,8 @@ impl Link {
         if at > until {
             return Err(Stays::Late(at));
         }
-        count_one(&mut self.passed.packets);
-        count_bytes(&mut self.passed.bytes, bytes);
+        count_one(&mut self.passed_packets);
+        count_bytes(&mut self.passed_bytes, bytes);
         Ok(at)
     }
 
@@ -486,10 +483,10 @@ impl Link {
     /// What the link has done so far.
     pub fn counters(&self) -> LinkCounters {
         let mut counters = self.more.as_ref().map(|more| more.counters.clone()).unwrap_or_default();
-        counters.packets_in += self.passed.packets;
-        counters.bytes_in += self.passed.bytes;
-        counters.packets_delivered += self.passed.packets;
-        counters.bytes_delivered += self.passed.bytes;
+        counters.packets_in += self.passed_packets;
+        counters.bytes_in += self.passed_bytes;
+        counters.packets_delivered += self.passed_packets;
+        counters.bytes_delivered += self.passed_bytes;
         counters
     }
 }
