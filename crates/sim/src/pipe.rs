@@ -17,13 +17,15 @@ pub struct Pipe {
     pub ways: Ways,
     /// When the last packet that went straight on came out, and since when it had been the next.
     last_out: (Instant, Since),
-    pub to: NodeId,
+    /// Who takes what comes out of the fan of this pipe here, and where it comes in.
+    pub home: Option<(ElementId, Port)>,
     /// Packets may go straight on from this pipe into those that only such pipes feed.
     pub is_express: bool,
     /// From the link's second node to its first.
     is_reverse: bool,
     pub link: Link,
     id: LinkId,
+    pub to: NodeId,
     /// The scheme element that gets packets before they enter.
     pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
@@ -31,8 +33,6 @@ pub struct Pipe {
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
-    /// Who takes what comes out of that fan here, and where it comes in.
-    pub home: Option<(ElementId, Port)>,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,
 }
@@ -126,16 +126,16 @@ impl Pipe {
         Pipe {
             ways: Ways::default(),
             last_out: (Instant::ZERO, Since::default()),
-            to,
+            home: None,
             is_express: false,
             is_reverse,
             link,
             id,
+            to,
             before: None,
             after: None,
             feed: Feed::Node,
             fan: None,
-            home: None,
             last_arrival: Since::default(),
         }
     }
