@@ -15,6 +15,12 @@ pub const fn count_one(count: &mut u64) {
     *count = count.wrapping_add(1);
 }
 
+/// Adds the bytes of a packet to a count of 64 bits. Its end need not be looked for, as in [`count_one`].
+#[inline(always)]
+pub const fn count_bytes(count: &mut u64, bytes: u32) {
+    *count = count.wrapping_add(bytes as u64);
+}
+
 /// How often each of a few things happened, in the order in which they first did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<K>(Vec<(K, u64)>);

@@ -37,7 +37,7 @@ pub use element::{
 };
 pub use event::{Event, Gauge};
 pub use given::Given;
-pub use ledger::{Balance, Counts, Ledger, count_one};
+pub use ledger::{Balance, Counts, Ledger, count_bytes, count_one};
 pub use packet::{
     CONTROL_DSCP, Ecn, Fields, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
     TcpOptions, Template, Timestamps,

@@ -43,10 +43,11 @@ mod reorder;
 mod settings;
 pub mod table;
 mod transmitter;
+mod turns;
 pub mod varying;
 
 pub use counters::LinkCounters;
-pub use link::Link;
+pub use link::{Link, Stays};
 pub use loss::Loss;
 pub use outage::Outage;
 pub use queue::{Buffer, Codel, DropTail, FqCodel, HeaderFirst, HeaderLevels, Queue, QueueLimit, QueueSite, Red, Ring};

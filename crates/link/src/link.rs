@@ -15,7 +15,7 @@ use crate::counters::LinkCounters;
 use crate::queue::{self, Discipline, HeaderLevels, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
-use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng, count_one};
+use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng, count_bytes, count_one};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -27,10 +27,13 @@ use alloc::format;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Link {
+    /// What came in and out at once, which nothing else counts. Its two counts are apart: side by side they would be counted in one
+    /// vector, which has to be put together first.
+    passed_packets: u64,
     /// Unless it varies: then the air knows it.
     delay: Duration,
-    /// What came in and out at once, which nothing else counts.
-    passed: Passed,
+    /// Bytes of what came in and out at once.
+    passed_bytes: u64,
     transmitter: Transmitter,
     mtu: u32,
     header_dscp: u8,
@@ -58,11 +61,13 @@ fn needed(more: &mut Option<Box<More>>) -> &mut More {
     more.get_or_insert_default()
 }
 
-/// Packets that went straight through a link, in [`Link::send_through`].
-#[derive(Clone, Copy, Debug, Default)]
-struct Passed {
-    packets: u64,
-    bytes: u64,
+/// Why a packet does not come out of a link at once: see [`Link::send_through`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// The queue does not take it, or it is too long.
+    Refused,
+    /// It comes out at this time, which is too late.
+    Late(Instant),
 }
 
 #[derive(Debug)]
@@ -89,7 +94,8 @@ impl Link {
             mtu: settings.mtu,
             queue: settings.queue.start(&settings.queue_site(), Rng::derive(seed, &format!("{name}/queue"))),
             transmitter: Transmitter::new(&settings.rate, seed, name),
-            passed: Passed::default(),
+            passed_packets: 0,
+            passed_bytes: 0,
             more: None,
             header_dscp: settings.queue.header_dscp(),
         }
@@ -174,20 +180,14 @@ impl Link {
         if varies { Duration::ZERO } else { self.delay }
     }
 
-    /// Like [`Link::send`], but gives the packet back at once, with the time at which it comes out of the link. One
-    /// that comes out after `until` stays in the link. `bytes` are the packet's on the medium, which the caller knows. Only
-    /// for links with [`Link::is_express`].
+    /// When a packet of `bytes` on the medium comes out of the link that is sent now, no later than `until`. Where [`Link::send`]
+    /// takes the packet, here it stays with the caller. Only for links with [`Link::is_express`].
+    ///
+    /// # Errors
+    /// Why it does not come out: then it belongs to [`Link::keep`].
     #[inline(always)]
-    pub fn send_through(
-        &mut self,
-        now: Instant,
-        until: Instant,
-        packet: Packet,
-        bytes: u32,
-        drops: &mut dyn FnMut(Packet, DropReason),
-    ) -> Option<(Instant, Packet)> {
+    pub fn send_through(&mut self, now: Instant, until: Instant, bytes: u32) -> Result<Instant, Stays> {
         debug_assert!(self.is_express(), "only the link itself knows when a packet comes out");
-        debug_assert_eq!(bytes, packet.wire_len());
         // One that is as long as the one before is not too long, and no limit counts while nothing waits.
         let end = match self.transmitter.accept_alike(now, bytes) {
             Some(end) => {
@@ -195,27 +195,29 @@ impl Link {
                 end
             }
             None if self.admits(now, bytes) => self.transmitter.accept(now, bytes).end,
-            None => {
-                self.refuse(now, packet, bytes, drops);
-                return None;
-            }
+            None => return Err(Stays::Refused),
         };
         let at = end.saturating_add(self.delay);
         if at > until {
-            self.hold(at, bytes, packet);
-            return None;
+            return Err(Stays::Late(at));
         }
-        count_one(&mut self.passed.packets);
-        self.passed.bytes += u64::from(bytes);
-        Some((at, packet))
+        count_one(&mut self.passed_packets);
+        count_bytes(&mut self.passed_bytes, bytes);
+        Ok(at)
     }
 
-    /// A packet that would go straight on comes out after the end.
+    /// Takes a packet that did not come out of [`Link::send_through`]: it is dropped, or stays in the link.
     #[cold]
     #[inline(never)]
-    fn hold(&mut self, at: Instant, bytes: u32, packet: Packet) {
-        self.count_in(bytes);
-        self.insert(at, bytes, packet);
+    pub fn keep(&mut self, now: Instant, stays: Stays, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) {
+        let bytes = packet.wire_len();
+        match stays {
+            Stays::Refused => self.refuse(now, packet, bytes, drops),
+            Stays::Late(at) => {
+                self.count_in(bytes);
+                self.insert(at, bytes, packet);
+            }
+        }
     }
 
     /// Like [`Link::send`], but a full `ring` gives the packet back. Drop-tail never does: it drops.
@@ -481,10 +483,10 @@ impl Link {
     /// What the link has done so far.
     pub fn counters(&self) -> LinkCounters {
         let mut counters = self.more.as_ref().map(|more| more.counters.clone()).unwrap_or_default();
-        counters.packets_in += self.passed.packets;
-        counters.bytes_in += self.passed.bytes;
-        counters.packets_delivered += self.passed.packets;
-        counters.bytes_delivered += self.passed.bytes;
+        counters.packets_in += self.passed_packets;
+        counters.bytes_in += self.passed_bytes;
+        counters.packets_delivered += self.passed_packets;
+        counters.bytes_delivered += self.passed_bytes;
         counters
     }
 }

@@ -3,10 +3,10 @@
 //! A packet's turn is known when it is accepted, so the queue is a list of turns to come; a turn that has begun no
 //! longer waits.
 
+use crate::turns::Turns;
 use crate::varying::{LinkRate, RateCourse};
 use airtcp_core::{Backlog, Duration, Instant, Rate};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 
 /// When a packet is on the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,6 @@ struct Span {
     rest: u64,
 }
 
-/// Memory for more turns is given back once none waits.
-const LEAST_CAPACITY: usize = 8;
-
 impl Span {
     /// Before the first packet, and always where the rate is not constant: no packet is so long.
     const NONE: Span = Span { bytes: u32::MAX, whole: Duration::ZERO, rest: 0 };
@@ -43,9 +40,7 @@ pub(crate) struct Transmitter {
     carry: u64,
     /// Of the last packet: most are as long as the one before, and a division less.
     last: Span,
-    waiting_bytes: u64,
-    /// Beginning and length of the turns that have not begun.
-    waiting: VecDeque<(Instant, u32)>,
+    waiting: Turns,
     /// The rate if it is always the same.
     rate: Option<Rate>,
     /// Most bytes that waited since it was last asked for.
@@ -67,8 +62,7 @@ impl Transmitter {
             free_at: Instant::ZERO,
             carry: 0,
             last: Span::NONE,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            waiting: Turns::default(),
             peak: 0,
         }
     }
@@ -99,17 +93,8 @@ impl Transmitter {
     /// Packets whose turn has not begun at `now`.
     #[inline]
     pub(crate) fn waiting(&mut self, now: Instant) -> Backlog {
-        while let Some((begin, bytes)) = self.waiting.front() {
-            if *begin > now {
-                break;
-            }
-            self.waiting_bytes -= u64::from(*bytes);
-            self.waiting.pop_front();
-        }
-        if self.waiting.is_empty() && self.waiting.capacity() > LEAST_CAPACITY {
-            self.waiting = VecDeque::new(); // After a burst memory for another would be kept for good.
-        }
-        Backlog { packets: self.waiting.len(), bytes: self.waiting_bytes }
+        self.waiting.begin(now);
+        self.waiting.backlog()
     }
 
     #[inline]
@@ -128,8 +113,7 @@ impl Transmitter {
     /// When the first waiting packet leaves the queue, or the last packet the transmitter.
     pub(crate) fn next_turn(&mut self, now: Instant) -> Option<Instant> {
         self.waiting(now);
-        let first = self.waiting.front().map(|(begin, _)| *begin);
-        first.or(Some(self.free_at)).filter(|at| *at > now)
+        self.waiting.first().or(Some(self.free_at)).filter(|at| *at > now)
     }
 
     /// Gives the turn to a packet that finds the transmitter idle and is as long as the one before, as most on a fast link;
@@ -184,9 +168,8 @@ impl Transmitter {
     #[inline(always)]
     fn note_turn(&mut self, now: Instant, begin: Instant, bytes: u32) -> Turn {
         if begin > now {
-            self.waiting.push_back((begin, bytes));
-            self.waiting_bytes += u64::from(bytes);
-            self.peak = self.peak.max(self.waiting_bytes);
+            self.waiting.push(begin, bytes);
+            self.peak = self.peak.max(self.waiting.bytes());
         }
         Turn { begin, end: self.free_at }
     }

@@ -14,7 +14,6 @@ use crate::index::{ElementId, FanId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanI
 use crate::io::{ElementIo, Work};
 use crate::network::{Delivery, Network};
 use crate::outcome::{LevelSample, Outcome};
-use crate::pipe::Pipe;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
 use crate::upcoming::Entry;
@@ -215,11 +214,18 @@ impl Engine<'_> {
     /// A packet is at the node that it is for, behind a pipe without an element.
     #[inline(always)]
     fn come_home(&mut self, from: PipeId, packet: Packet) {
-        let Pipe { to: node, home, .. } = self.network.pipes[from];
+        match self.network.pipes[from].home {
+            Some((element, port)) if !is_control(&packet) => self.deliver(Delivery { element, port, packet }),
+            _ => self.come_to_nobody(from, packet),
+        }
+    }
+
+    /// The same of a packet that is for no element there.
+    #[cold]
+    fn come_to_nobody(&mut self, from: PipeId, packet: Packet) {
+        let node = self.network.pipes[from].to;
         if is_control(&packet) {
             self.work.push_back(Work::ForwardControl { node, packet });
-        } else if let Some((element, port)) = home {
-            self.deliver(Delivery { element, port, packet });
         } else {
             self.network.drop_unroutable(self.now, node, &packet);
         }

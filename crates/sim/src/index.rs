@@ -62,6 +62,11 @@ numbers! {
     SocketId
 }
 
+impl NodeId {
+    /// No node's: there are never so many.
+    pub const NONE: NodeId = NodeId(u32::MAX);
+}
+
 impl FlowId {
     /// The number itself, for what is not in this crate.
     pub fn number(self) -> u32 {

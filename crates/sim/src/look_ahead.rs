@@ -8,9 +8,8 @@ use crate::approach::Approach;
 use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
 use crate::fetch::{fetch, fetch_from};
-use crate::host::Host;
-use crate::index::{FanId, Hop, JointId, NodeId};
-use crate::network::Network;
+use crate::index::{FanId, Hop, JointId};
+use crate::network::{Departure, Network};
 use crate::pipe::Onward;
 use crate::upcoming::Entry;
 use airtcp_core::Packet;
@@ -21,9 +20,9 @@ pub const LEAST_ELEMENTS: usize = 200;
 
 /// How many arrivals ahead each part is fetched. The way to a part leads through the one before it in this list, which has been
 /// fetched by then.
-const PACKET: usize = 6;
-const ELEMENT: usize = 5;
-const HOST: usize = 4;
+const PACKET: usize = 5;
+/// A host is a part of its element.
+const ELEMENT: usize = 4;
 const SOCKET: usize = 3;
 const CONNECTION: usize = 2;
 
@@ -49,44 +48,31 @@ impl Engine<'_> {
     fn fetch_arrivals(&self, fan: FanId) {
         let coming = |ahead| self.network.fans[fan].ahead(ahead);
         if let Some(Entry { from, what: packet, .. }) = coming(PACKET) {
-            fetch(&self.network.pipes[*from].to);
+            fetch(&self.network.pipes[*from].home);
             fetch_from(packet.ip(), Packet::HEADER_MEMORY);
         }
         if let Some(element) = coming(ELEMENT).and_then(|next| self.element_behind(next)) {
             fetch(element);
         }
-        if let Some(host) = coming(HOST).and_then(|next| self.host_behind(next)) {
-            fetch(host);
-        }
-        if let Some(next) = coming(SOCKET) {
-            let departure = self.network.departures[self.node_behind(next)].as_ref();
-            if let Some(Hop::Wire(pipe)) = departure.map(|departure| departure.hop) {
-                fetch_from(&self.network.pipes[pipe], PASSED_MEMORY);
+        if let Some(next) = coming(SOCKET)
+            && let Some(PlacedElement { body: ElementKind::Host(host), place, .. }) = self.element_behind(next)
+        {
+            if let Some(Departure { hop: Hop::Wire(pipe), .. }) = &self.network.departures[place.node] {
+                fetch_from(&self.network.pipes[*pipe], PASSED_MEMORY);
             }
-            if let Some(host) = self.host_behind(next) {
-                host.fetch_socket(&next.what);
-            }
+            host.fetch_socket(&next.what);
         }
         if let Some(next) = coming(CONNECTION)
-            && let Some(host) = self.host_behind(next)
+            && let Some(PlacedElement { body: ElementKind::Host(host), .. }) = self.element_behind(next)
         {
             host.fetch_connection(&next.what);
         }
     }
 
-    fn node_behind(&self, next: &Entry<Packet>) -> NodeId {
-        self.network.pipes[next.from].to
-    }
-
+    #[inline(always)]
     fn element_behind(&self, next: &Entry<Packet>) -> Option<&PlacedElement> {
-        Some(&self.elements[self.network.residents[self.node_behind(next)].host?])
-    }
-
-    fn host_behind(&self, next: &Entry<Packet>) -> Option<&Host> {
-        match &self.element_behind(next)?.body {
-            ElementKind::Host(host) => Some(host),
-            ElementKind::Scheme(_) => None,
-        }
+        let (element, _) = self.network.pipes[next.from].home?;
+        Some(&self.elements[element])
     }
 }
 

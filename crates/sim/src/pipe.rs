@@ -4,7 +4,7 @@ use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
 use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet, Port};
-use airtcp_link::Link;
+use airtcp_link::{Link, Stays};
 use typed_index_collections::{TiSlice, TiVec};
 
 /// A link direction between two nodes.
@@ -17,13 +17,15 @@ pub struct Pipe {
     pub ways: Ways,
     /// When the last packet that went straight on came out, and since when it had been the next.
     last_out: (Instant, Since),
-    pub to: NodeId,
+    /// Who takes what comes out of the fan of this pipe here, and where it comes in.
+    pub home: Option<(ElementId, Port)>,
     /// Packets may go straight on from this pipe into those that only such pipes feed.
     pub is_express: bool,
     /// From the link's second node to its first.
     is_reverse: bool,
     pub link: Link,
     id: LinkId,
+    pub to: NodeId,
     /// The scheme element that gets packets before they enter.
     pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
@@ -31,8 +33,6 @@ pub struct Pipe {
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
-    /// Who takes what comes out of that fan here, and where it comes in.
-    pub home: Option<(ElementId, Port)>,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,
 }
@@ -45,11 +45,11 @@ pub fn name_of(link: &str, is_reverse: bool) -> String {
 }
 
 /// Where packets go from a pipe, by their goals, as far as it was looked up. Ways are marked before the first packet, and stay.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Ways {
-    /// That of the last packet: in most pipes all have the same goal.
-    pub last: Option<(NodeId, Option<Onward>)>,
+    /// The goal of the last packet, nobody's before the first, and where that went: in most pipes all have the same goal.
+    pub last: (NodeId, Option<Onward>),
     /// All, in pipes that packets for several goals pass.
     known: Option<Box<KnownWays>>,
 }
@@ -57,11 +57,17 @@ pub struct Ways {
 /// By goal, as far as it was looked up.
 type KnownWays = TiVec<NodeId, Option<Option<Onward>>>;
 
+impl Default for Ways {
+    fn default() -> Ways {
+        Ways { last: (NodeId::NONE, None), known: None }
+    }
+}
+
 impl Ways {
     /// If it was looked up; it is that of the last packet from now on.
     pub fn again(&mut self, goal: NodeId) -> Option<Option<Onward>> {
         let onward = self.known.as_ref()?.get(goal).copied().flatten()?;
-        self.last = Some((goal, onward));
+        self.last = (goal, onward);
         Some(onward)
     }
 
@@ -73,14 +79,14 @@ impl Ways {
 
     /// What was looked up.
     pub fn note(&mut self, goal: NodeId, onward: Option<Onward>) {
-        if let Some(last) = self.last {
+        if self.last.0 != NodeId::NONE {
             let known = self.known.get_or_insert_default();
-            for (goal, onward) in [last, (goal, onward)] {
+            for (goal, onward) in [self.last, (goal, onward)] {
                 known.resize(known.len().max(usize::from(goal) + 1), None);
                 known[goal] = Some(onward);
             }
         }
-        self.last = Some((goal, onward));
+        self.last = (goal, onward);
     }
 }
 
@@ -120,16 +126,16 @@ impl Pipe {
         Pipe {
             ways: Ways::default(),
             last_out: (Instant::ZERO, Since::default()),
-            to,
+            home: None,
             is_express: false,
             is_reverse,
             link,
             id,
+            to,
             before: None,
             after: None,
             feed: Feed::Node,
             fan: None,
-            home: None,
             last_arrival: Since::default(),
         }
     }
@@ -165,21 +171,36 @@ impl Pipe {
         }
     }
 
-    /// Sends a packet of `bytes` on the medium and gives it back at once, with the time at which it comes out; none if it is
-    /// lost, or comes out after `until`.
+    /// Sends a packet of `bytes` on the medium straight through: see [`Link::send_through`].
+    ///
+    /// # Errors
+    /// Why it does not come out: then it belongs to [`Pipe::keep`].
     #[inline(always)]
     pub fn send_through(
         &mut self,
         now: Instant,
         until: Instant,
-        packet: Packet,
+        packet: &Packet,
         bytes: u32,
         tap: &mut Tapped<'_>,
-    ) -> Option<(Instant, Packet)> {
-        match tap.get() {
-            None => self.link.send_through(now, until, packet, bytes, &mut drop_packet),
-            Some(tap) => self.send_through_seen(now, until, packet, bytes, tap),
+    ) -> Result<Instant, Stays> {
+        let passed = self.link.send_through(now, until, bytes);
+        if let Some(tap) = tap.get() {
+            self.show_through(now, passed, packet, tap);
         }
+        passed
+    }
+
+    /// Takes a packet that did not come out of [`Pipe::send_through`].
+    #[cold]
+    #[inline(never)]
+    pub fn keep(&mut self, now: Instant, stays: Stays, packet: Packet, tap: &mut Tapped<'_>) {
+        let direction = self.direction();
+        self.link.keep(now, stays, packet, &mut |packet, reason| {
+            if let Some(tap) = tap.get() {
+                tap.on_lost(now, direction, &packet, reason);
+            }
+        });
     }
 
     /// Sends a packet unless the link's ring is full; false if it was dropped before it could be transmitted.
@@ -212,20 +233,10 @@ impl Pipe {
     }
 
     #[cold]
-    fn send_through_seen(
-        &mut self,
-        now: Instant,
-        until: Instant,
-        packet: Packet,
-        bytes: u32,
-        tap: &mut dyn Tap,
-    ) -> Option<(Instant, Packet)> {
+    fn show_through(&self, now: Instant, passed: Result<Instant, Stays>, packet: &Packet, tap: &mut dyn Tap) {
         let direction = self.direction();
-        tap.on_sent(now, direction, &packet);
-        let mut lost = |packet: Packet, reason| tap.on_lost(now, direction, &packet, reason);
-        let (at, packet) = self.link.send_through(now, until, packet, bytes, &mut lost)?;
-        tap.on_arrived(at, direction, &packet);
-        Some((at, packet))
+        tap.on_sent(now, direction, packet);
+        passed.into_iter().for_each(|at| tap.on_arrived(at, direction, packet));
     }
 
     #[cold]
@@ -260,10 +271,10 @@ mod tests {
         let ([a, b, c], mut ways) = ([5, 0, 2].map(NodeId::at), Ways::default());
         let (on, off) = (Some(Onward::Pipe(PipeId::at(1))), None);
         ways.note(a, on);
-        assert_eq!((ways.last, ways.again(b)), (Some((a, on)), None));
+        assert_eq!((ways.last, ways.again(b)), ((a, on), None));
         ways.note(b, off);
-        assert_eq!((ways.again(a), ways.last), (Some(on), Some((a, on))));
-        assert_eq!((ways.again(b), ways.last), (Some(off), Some((b, off))));
-        assert_eq!((ways.again(c), ways.last), (None, Some((b, off))));
+        assert_eq!((ways.again(a), ways.last), (Some(on), (a, on)));
+        assert_eq!((ways.again(b), ways.last), (Some(off), (b, off)));
+        assert_eq!((ways.again(c), ways.last), (None, (b, off)));
     }
 }

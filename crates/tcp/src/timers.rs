@@ -143,9 +143,10 @@ impl Timers {
         expired
     }
 
-    /// The earliest deadline.
-    pub fn next(&self) -> Option<Instant> {
-        Some(self.next).filter(|at| *at != Instant::MAX)
+    /// The earliest deadline; the end of time for none.
+    #[inline]
+    pub fn next(&self) -> Instant {
+        self.next
     }
 }
 
@@ -187,16 +188,16 @@ mod tests {
     #[test]
     fn the_earliest_deadline_is_known_through_any_change() {
         let mut timers = Timers::default();
-        assert_eq!(timers.next(), None);
+        assert_eq!(timers.next(), Instant::MAX);
         timers.set(Timer::Retransmit, at(20));
         timers.set(Timer::DelayedAck, at(10));
-        assert_eq!(timers.next(), Some(at(10)));
+        assert_eq!(timers.next(), at(10));
         timers.set(Timer::DelayedAck, at(30));
-        assert_eq!(timers.next(), Some(at(20)));
+        assert_eq!(timers.next(), at(20));
         timers.stop(Timer::Retransmit);
-        assert_eq!(timers.next(), Some(at(30)));
+        assert_eq!(timers.next(), at(30));
         assert!(!timers.take_expired(Timer::DelayedAck, at(29)));
         assert!(timers.take_expired(Timer::DelayedAck, at(30)));
-        assert_eq!(timers.next(), None);
+        assert_eq!(timers.next(), Instant::MAX);
     }
 }

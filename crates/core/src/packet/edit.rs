@@ -36,6 +36,13 @@ impl Packet {
         }
     }
 
+    /// Takes one from the hop limit, which is above zero.
+    #[inline]
+    pub fn take_hop(&mut self) {
+        debug_assert!(self.0.ip.hop_limit > 0, "who forwards looks at it");
+        self.set_hop_limit(self.0.ip.hop_limit.wrapping_sub(1));
+    }
+
     /// Sets the first sequence number. No effect on a packet that is not TCP.
     pub fn set_sequence(&mut self, sequence: SeqNum) {
         if let Some(tcp) = &mut self.0.tcp {

@@ -1,6 +1,7 @@
 //! A host: the flows that end on a node, driven by packets and timers.
 
 mod application;
+mod deadlines;
 mod probe;
 mod requests;
 mod socket;
@@ -15,12 +16,11 @@ use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant,
 use airtcp_schemes::socket::{FlowEnd, destination_port};
 use airtcp_tcp::{Config, Connection, Endpoint, Opening, Outlet, Stats, Stream};
 use application::Role;
+use deadlines::Deadlines;
 use probe::Probe;
 pub use probe::ProbeSpec;
 pub use requests::{Requests, Side};
 use socket::FlowSocket;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::net::IpAddr;
 use typed_index_collections::TiVec;
 
@@ -42,12 +42,8 @@ pub struct Host {
     with_hidden: Vec<SocketId>,
     probes: Vec<Probe>,
     workloads: Vec<Requests>,
-    /// Deadlines, possibly outdated: the socket's own deadline decides.
-    timers: BinaryHeap<Deadline>,
+    deadlines: Deadlines,
 }
-
-/// When a socket has something to do.
-type Deadline = Reverse<(Instant, SocketId)>;
 
 fn endpoints(flow: FlowId, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
     let port = |base: u16| base.wrapping_add(usize::from(flow) as u16);
@@ -60,8 +56,7 @@ impl Host {
         let start = Instant::ZERO + flow.start;
         let [sender, receiver] = endpoints(id, ends);
         let index = self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
-        self.sockets[index].armed = start;
-        self.timers.push(Reverse((start, index)));
+        self.deadlines.arm(&mut self.sockets[index].armed, index, start);
     }
 
     /// Adds the receiving end of flow `id`, whose ends have the addresses `[from, to]`.
@@ -73,6 +68,7 @@ impl Host {
     /// Adds the asking end of probe `id`.
     pub fn add_probe(&mut self, id: ProbeId, spec: ProbeSpec, ends: [IpAddr; 2]) {
         self.probes.push(Probe::new(id, spec, ends));
+        self.settle();
     }
 
     /// What its probes found, in the order in which they were added.
@@ -83,6 +79,7 @@ impl Host {
     /// Adds an end of a workload.
     pub fn add_requests(&mut self, requests: Requests) {
         self.workloads.push(requests);
+        self.settle();
     }
 
     /// What a workload found whose client is here.
@@ -147,7 +144,7 @@ impl Host {
 
     /// Has the socket of a packet that will arrive fetched, and how it is found.
     pub fn fetch_socket(&self, packet: &Packet) {
-        self.timers.peek().into_iter().for_each(fetch);
+        self.deadlines.fetch();
         self.likely_socket(packet).into_iter().for_each(fetch);
     }
 
@@ -275,9 +272,22 @@ impl Host {
         of_flow.or_else(|| self.workloads.iter().find_map(Requests::stream_failure))
     }
 
-    /// A packet for no flow: of a workload, of a probe, or to be answered.
+    /// Asks the probes and workloads when they have something to do.
+    fn settle(&mut self) {
+        let probes = self.probes.iter().filter_map(Probe::next);
+        let others = probes.chain(self.workloads.iter().filter_map(Requests::poll_timeout)).min();
+        self.deadlines.settle(others.unwrap_or(Instant::MAX));
+    }
+
+    /// A packet for no flow.
     #[inline(never)]
     fn handle_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        self.take_stray(cx, packet);
+        self.settle();
+    }
+
+    /// It is of a workload, of a probe, or to be answered.
+    fn take_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
         for requests in &mut self.workloads {
             if let Some(number) = requests.number_of(&packet) {
                 return requests.handle_packet(cx, number, packet);
@@ -310,7 +320,7 @@ impl Host {
     fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
         let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
         end.transmit(cx.now(), &mut HostOutlet(cx));
-        arm(&mut self.timers, armed, index, end.poll_timeout());
+        self.deadlines.arm(armed, index, end.poll_timeout().unwrap_or(Instant::MAX));
     }
 }
 
@@ -335,16 +345,6 @@ fn send(cx: &mut Context<'_>, packet: Packet) {
     cx.send(Port::LINK, packet);
 }
 
-/// Sees to it that among the timers is one for the socket at `index` no later than `due`.
-#[inline]
-fn arm(timers: &mut BinaryHeap<Deadline>, armed: &mut Instant, index: SocketId, due: Option<Instant>) {
-    let due = due.unwrap_or(Instant::MAX);
-    if due < *armed {
-        *armed = due;
-        timers.push(Reverse((due, index)));
-    }
-}
-
 impl Element for Host {
     fn handle_packet(&mut self, cx: &mut Context<'_>, _port: Port, packet: Packet) {
         if packet.is_corrupted() {
@@ -362,18 +362,18 @@ impl Element for Host {
                     cx.keep_spare(spare);
                 }
                 connection.transmit(now, &mut HostOutlet(cx));
-                connection.poll_timeout()
+                connection.deadline()
             }
             Some(FlowEnd::Other(socket)) => {
                 socket.handle_packet(now, &packet);
                 application.on_packet(now, &mut **socket);
                 cx.consume(packet);
                 std::iter::from_fn(|| socket.poll_transmit(now)).for_each(|packet| send(cx, packet));
-                socket.poll_timeout()
+                socket.poll_timeout().unwrap_or(Instant::MAX)
             }
             None => return self.handle_first(cx, index, packet),
         };
-        arm(&mut self.timers, armed, index, due);
+        self.deadlines.arm(armed, index, due);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
@@ -382,11 +382,7 @@ impl Element for Host {
             std::iter::from_fn(|| probe.poll(now)).for_each(|packet| send(cx, packet));
         }
         self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
-        while let Some(Reverse((due, index))) = self.timers.peek().copied() {
-            if due > now {
-                break;
-            }
-            self.timers.pop();
+        while let Some((due, index)) = self.deadlines.pop(now) {
             let socket = &mut self.sockets[index];
             // An earlier deadline has taken its place since.
             if socket.armed != due {
@@ -400,6 +396,7 @@ impl Element for Host {
             }
             self.drive(cx, index);
         }
+        self.settle();
     }
 
     fn check(&self) -> Result<(), &'static str> {
@@ -408,12 +405,6 @@ impl Element for Host {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        let socket = self.timers.peek().map(|Reverse((due, _))| *due);
-        if self.probes.is_empty() && self.workloads.is_empty() {
-            return socket;
-        }
-        let probe = self.probes.iter().filter_map(Probe::next).min();
-        let requests = self.workloads.iter().filter_map(Requests::poll_timeout).min();
-        socket.into_iter().chain(probe).chain(requests).min()
+        self.deadlines.first()
     }
 }

@@ -13,7 +13,7 @@ use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use crate::upcoming::{Entry, Upcoming};
-use airtcp_core::{DropReason, Instant, IpHeader, Packet, Port};
+use airtcp_core::{DropReason, Instant, IpHeader, Packet, Port, TcpHeader};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use typed_index_collections::TiVec;
@@ -132,7 +132,7 @@ impl Network<'_> {
                 self.show_drop(now, node, &packet, DropReason::HOP_LIMIT);
                 return None;
             }
-            packet.set_hop_limit(hops - 1);
+            packet.take_hop();
         }
         let before = self.before(hop, &packet).filter(|element| self.bound.get(element).is_none_or(|nodes| nodes[to]));
         if is_own {
@@ -219,40 +219,57 @@ impl Network<'_> {
 
     /// [`Network::send_by_wire`], always compiled into its caller: [`Network::enter`] calls it for packet after packet.
     #[inline(always)]
-    fn pass(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
-        let traced = Traced::of(&packet);
+    fn pass(&mut self, now: Instant, pipe: PipeId, to: NodeId, packet: Packet) {
+        match packet.tcp() {
+            Some(tcp) => {
+                let traced = Traced::of_segment(tcp, packet.wire_len());
+                self.pass_links(now, pipe, packet, Passage { to, traced, is_control: false });
+            }
+            None => self.pass_other(now, pipe, to, packet),
+        }
+    }
+
+    /// The same of a packet that is no TCP segment.
+    #[inline(never)]
+    fn pass_other(&mut self, now: Instant, pipe: PipeId, to: NodeId, packet: Packet) {
+        let (traced, is_control) = (Traced::of(&packet), is_control(&packet));
+        self.pass_links(now, pipe, packet, Passage { to, traced, is_control });
+    }
+
+    #[inline(always)]
+    fn pass_links(&mut self, mut now: Instant, mut pipe: PipeId, mut packet: Packet, passage: Passage) {
+        let Passage { to, traced, is_control } = passage;
         loop {
             let mut here = &mut self.pipes[pipe];
-            let onward = match here.ways.last {
-                Some((goal, onward)) if goal == to => onward,
-                _ => {
-                    let onward = self.find_onward(pipe, to);
-                    here = &mut self.pipes[pipe];
-                    onward
-                }
-            };
+            let (goal, mut onward) = here.ways.last;
+            if goal != to {
+                onward = self.find_onward(pipe, to);
+                here = &mut self.pipes[pipe];
+            }
             let Some(onward) = onward.filter(|onward| !onward.passes_node() || packet.ip().hop_limit > 1) else {
                 here.send(now, packet, &mut self.tap);
                 return self.schedule(pipe);
             };
-            let passed = here.send_through(now, self.until, packet, traced.bytes, &mut self.tap);
-            let Some((at, mut through)) = passed else { return };
+            let at = match here.send_through(now, self.until, &packet, traced.bytes, &mut self.tap) {
+                Ok(at) => at,
+                Err(stays) => return here.keep(now, stays, packet, &mut self.tap),
+            };
             self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
-            if onward.passes_node() && !is_control(&through) {
-                through.set_hop_limit(through.ip().hop_limit - 1);
+            if onward.passes_node() && !is_control {
+                packet.take_hop();
             }
             match onward {
-                Onward::Pipe(next) => (now, pipe, packet) = (at, next, through),
+                Onward::Pipe(next) => (now, pipe) = (at, next),
                 Onward::Joint(joint) => {
                     let since = here.next_since(self.since, at);
-                    if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, through) }) {
+                    if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, packet) }) {
                         self.schedule_joint(joint);
                     }
                     return;
                 }
                 Onward::Fan(fan) => {
                     let since = here.next_since(self.since, at);
-                    if self.fans[fan].push(Entry { at, since, from: pipe, what: through }) {
+                    if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
                         self.schedule_fan(fan);
                     }
                     return;
@@ -351,6 +368,14 @@ impl Network<'_> {
     }
 }
 
+/// What is the same at every link that a packet passes at once.
+struct Passage {
+    to: NodeId,
+    traced: Traced,
+    /// It is a message between elements, of which no node counts the hops.
+    is_control: bool,
+}
+
 /// What of a packet is in the trace: plain links leave it as it is.
 #[derive(Clone, Copy)]
 struct Traced {
@@ -363,8 +388,13 @@ struct Traced {
 impl Traced {
     #[inline]
     fn of(packet: &Packet) -> Traced {
-        let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
-        Traced { bytes: packet.wire_len(), numbers }
+        let bytes = packet.wire_len();
+        packet.tcp().map_or(Traced { bytes, numbers: 0 }, |tcp| Traced::of_segment(tcp, bytes))
+    }
+
+    #[inline]
+    fn of_segment(tcp: &TcpHeader, bytes: u32) -> Traced {
+        Traced { bytes, numbers: u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0) }
     }
 
     /// What its arrival adds to the trace, at the end of the hop of this number.

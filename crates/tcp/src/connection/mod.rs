@@ -324,6 +324,12 @@ impl Connection {
 
     /// The earliest deadline, for [`Connection::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.deadline()).filter(|at| *at != Instant::MAX)
+    }
+
+    /// The same; the end of time for none.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
         self.timers.next()
     }
 

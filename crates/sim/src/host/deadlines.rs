@@ -1,0 +1,84 @@
+//! When a host has something to do.
+
+use crate::fetch::fetch;
+use crate::index::SocketId;
+use airtcp_core::Instant;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// See the module.
+pub struct Deadlines {
+    /// Of its sockets, possibly outdated: the socket's own deadline decides.
+    sockets: BinaryHeap<Reverse<(Instant, SocketId)>>,
+    /// The earliest of all; the end of time for none. It is asked for after every packet, and few packets change it.
+    first: Instant,
+}
+
+impl Default for Deadlines {
+    fn default() -> Deadlines {
+        Deadlines { sockets: BinaryHeap::new(), first: Instant::MAX }
+    }
+}
+
+impl Deadlines {
+    /// The earliest, if there is any.
+    #[inline]
+    pub fn first(&self) -> Option<Instant> {
+        (self.first < Instant::MAX).then_some(self.first)
+    }
+
+    /// Sees to it that there is one for a socket no later than `due`; `armed` is that which it has.
+    #[inline]
+    pub fn arm(&mut self, armed: &mut Instant, socket: SocketId, due: Instant) {
+        if due < *armed {
+            *armed = due;
+            self.sockets.push(Reverse((due, socket)));
+            self.first = self.first.min(due);
+        }
+    }
+
+    /// Takes the earliest of a socket out that is due at `now`. [`Deadlines::settle`] has to follow.
+    pub fn pop(&mut self, now: Instant) -> Option<(Instant, SocketId)> {
+        let Reverse((due, _)) = self.sockets.peek()?;
+        if *due > now {
+            return None;
+        }
+        self.sockets.pop().map(|Reverse(deadline)| deadline)
+    }
+
+    /// What is not of sockets is due at `others`.
+    pub fn settle(&mut self, others: Instant) {
+        self.first = self.sockets.peek().map_or(others, |Reverse((due, _))| others.min(*due));
+    }
+
+    /// Has what will be looked at fetched.
+    pub fn fetch(&self) {
+        self.sockets.peek().into_iter().for_each(fetch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_is_known_whatever_comes_and_goes() {
+        let [mut armed, mut other] = [Instant::MAX; 2];
+        let [one, two] = [1, 2].map(SocketId::from);
+        let at = Instant::from_nanos;
+        let mut deadlines = Deadlines::default();
+        assert_eq!(deadlines.first(), None);
+        deadlines.arm(&mut armed, one, at(5));
+        deadlines.arm(&mut armed, one, at(7));
+        deadlines.arm(&mut other, two, at(3));
+        assert_eq!((deadlines.first(), armed, other), (Some(at(3)), at(5), at(3)));
+        assert_eq!((deadlines.pop(at(2)), deadlines.pop(at(4))), (None, Some((at(3), two))));
+        deadlines.settle(Instant::MAX);
+        assert_eq!(deadlines.first(), Some(at(5)));
+        deadlines.settle(at(4));
+        assert_eq!(deadlines.first(), Some(at(4)));
+        assert_eq!(deadlines.pop(at(9)), Some((at(5), one)));
+        deadlines.settle(Instant::MAX);
+        assert_eq!(deadlines.first(), None);
+    }
+}
