@@ -306,6 +306,33 @@ impl Host {
         self.drive(cx, index);
     }
 
+    /// The socket that is the first among those whose deadline has come. A timer whose deadline has moved, as most have when it runs
+    /// out, is set anew.
+    pub fn next_expired(&mut self, now: Instant) -> Option<SocketId> {
+        while let Some(Reverse((due, index))) = self.timers.peek().copied().filter(|Reverse((due, _))| *due <= now) {
+            let FlowSocket { end, armed, .. } = &mut self.sockets[index];
+            if *armed != due {
+                // An earlier deadline has taken its place since.
+                self.timers.pop();
+                continue;
+            }
+            let moved = end.as_ref().map(FlowEnd::poll_timeout).filter(|due| due.is_none_or(|due| due > now));
+            let Some(due) = moved else { return Some(index) };
+            self.timers.pop();
+            *armed = Instant::MAX;
+            arm(&mut self.timers, armed, index, due);
+        }
+        None
+    }
+
+    /// When anything that is here has something to do, if the sockets have at `socket`.
+    #[inline(never)]
+    fn poll_all(&self, socket: Option<Instant>) -> Option<Instant> {
+        let probe = self.probes.iter().filter_map(Probe::next).min();
+        let requests = self.workloads.iter().filter_map(Requests::poll_timeout).min();
+        socket.into_iter().chain(probe).chain(requests).min()
+    }
+
     /// Sends what a socket has to send and keeps its timer armed.
     fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
         let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
@@ -382,21 +409,14 @@ impl Element for Host {
             std::iter::from_fn(|| probe.poll(now)).for_each(|packet| send(cx, packet));
         }
         self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
-        while let Some(Reverse((due, index))) = self.timers.peek().copied() {
-            if due > now {
-                break;
-            }
+        while let Some(index) = self.next_expired(now) {
             self.timers.pop();
             let socket = &mut self.sockets[index];
-            // An earlier deadline has taken its place since.
-            if socket.armed != due {
-                continue;
-            }
             socket.armed = Instant::MAX;
             match (&mut socket.end, socket.application.role) {
+                (Some(end), _) => end.handle_timeout(now),
                 (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
-                (Some(end), _) if end.poll_timeout().is_some_and(|due| due <= now) => end.handle_timeout(now),
-                _ => {}
+                (None, _) => {}
             }
             self.drive(cx, index);
         }
@@ -409,11 +429,6 @@ impl Element for Host {
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let socket = self.timers.peek().map(|Reverse((due, _))| *due);
-        if self.probes.is_empty() && self.workloads.is_empty() {
-            return socket;
-        }
-        let probe = self.probes.iter().filter_map(Probe::next).min();
-        let requests = self.workloads.iter().filter_map(Requests::poll_timeout).min();
-        socket.into_iter().chain(probe).chain(requests).min()
+        if self.probes.is_empty() && self.workloads.is_empty() { socket } else { self.poll_all(socket) }
     }
 }
