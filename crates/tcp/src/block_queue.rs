@@ -79,8 +79,13 @@ impl<T: Copy> BlockQueue<T> {
         self.len += 1;
         match self.blocks.get_mut(place / BLOCK) {
             Some(block) => block[place % BLOCK] = entry,
-            None => self.blocks.push(Box::new([entry; BLOCK])),
+            None => self.add_block(entry),
         }
+    }
+
+    #[cold]
+    fn add_block(&mut self, entry: T) {
+        self.blocks.push(Box::new([entry; BLOCK]));
     }
 
     /// Takes the first `count` entries out, or all there are.
