@@ -126,6 +126,7 @@ impl Engine<'_> {
     #[inline]
     fn time_out(&mut self, index: ElementId) {
         let slot = &mut self.elements[index];
+        slot.put_off(self.now);
         if slot.poll_timeout().is_none_or(|due| due > self.now) {
             return slot.arm(self.now, &mut self.network);
         }

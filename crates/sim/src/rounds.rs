@@ -4,7 +4,6 @@
 
 use crate::outcome::Percentiles;
 use airtcp_core::Duration;
-use std::collections::VecDeque;
 
 const SUB_BITS: u32 = 6;
 
@@ -12,7 +11,7 @@ const SUB_BITS: u32 = 6;
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// From the lowest in use to the highest.
-    buckets: VecDeque<u32>,
+    buckets: Vec<u32>,
     /// The lowest in use.
     lowest: usize,
     total: u64,
@@ -34,10 +33,10 @@ impl Rounds {
     /// Counts one sample.
     pub fn record(&mut self, sample: Duration) {
         let bucket = bucket(sample.as_nanos());
-        if bucket < self.lowest || bucket >= self.lowest + self.buckets.len() {
+        if bucket.wrapping_sub(self.lowest) >= self.buckets.len() {
             self.widen(bucket);
         }
-        self.buckets[bucket - self.lowest] += 1;
+        self.buckets[bucket.wrapping_sub(self.lowest)] += 1;
         self.total += 1;
     }
 
@@ -47,13 +46,10 @@ impl Rounds {
         if self.buckets.is_empty() {
             self.lowest = bucket;
         }
-        while bucket < self.lowest {
-            self.buckets.push_front(0);
-            self.lowest -= 1;
-        }
-        while bucket >= self.lowest + self.buckets.len() {
-            self.buckets.push_back(0);
-        }
+        let below = self.lowest.saturating_sub(bucket);
+        self.buckets.splice(0..0, std::iter::repeat_n(0, below));
+        self.lowest -= below;
+        self.buckets.resize(self.buckets.len().max(bucket - self.lowest + 1), 0);
     }
 
     /// Forgets everything; used at the end of the warm-up.

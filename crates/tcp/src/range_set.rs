@@ -1,7 +1,7 @@
 //! A set of byte offsets as sorted, disjoint, non-touching ranges: the data that a receiver holds out of order, or that
 //! it reported to the sender.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// `[start, end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,17 @@ pub struct Range {
     pub end: u64,
 }
 
+impl Range {
+    /// Whether `at` is in it.
+    pub fn contains(self, at: u64) -> bool {
+        self.start <= at && at < self.end
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
-    ranges: VecDeque<Range>,
+    ranges: Vec<Range>,
 }
 
 impl RangeSet {
@@ -41,7 +48,7 @@ impl RangeSet {
 
     /// The highest range.
     pub fn last(&self) -> Option<Range> {
-        self.ranges.back().copied()
+        self.ranges.last().copied()
     }
 
     /// The range that contains `at`.
@@ -65,13 +72,13 @@ impl RangeSet {
             return;
         }
         // Data mostly arrives at the top.
-        if let Some(last) = self.ranges.back_mut() {
+        if let Some(last) = self.ranges.last_mut() {
             if start == last.end {
                 last.end = end;
                 return;
             }
             if start > last.end {
-                self.ranges.push_back(Range { start, end });
+                self.ranges.push(Range { start, end });
                 return;
             }
         }
@@ -83,25 +90,26 @@ impl RangeSet {
         }
         let merged = Range { start: start.min(self.ranges[first].start), end: end.max(self.ranges[past - 1].end) };
         self.ranges[first] = merged;
-        self.ranges.drain(first + 1..past);
+        if past > first + 1 {
+            self.ranges.drain(first + 1..past);
+        }
     }
 
     /// Removes everything below `to`.
     pub fn remove_below(&mut self, to: u64) {
-        while let Some(front) = self.ranges.front_mut() {
-            if front.end <= to {
-                self.ranges.pop_front();
-            } else {
-                front.start = front.start.max(to);
-                return;
-            }
+        let below = self.ranges.iter().take_while(|range| range.end <= to).count();
+        if below > 0 {
+            self.ranges.drain(..below);
+        }
+        if let Some(front) = self.ranges.first_mut() {
+            front.start = front.start.max(to);
         }
     }
 
     #[inline]
     fn first_ending_after(&self, at: u64) -> usize {
         // Data mostly arrives at the top.
-        if self.ranges.back().is_none_or(|last| last.end <= at) {
+        if self.ranges.last().is_none_or(|last| last.end <= at) {
             return self.ranges.len();
         }
         self.ranges.partition_point(|range| range.end <= at)
@@ -112,7 +120,6 @@ impl RangeSet {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
-    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     proptest! {

@@ -143,9 +143,14 @@ impl Records {
             len,
             flags: sent.flags,
         });
-        if let Some(rates) = &mut self.rates {
-            rates.push(rate());
+        if self.rates.is_some() {
+            self.push_rate(rate());
         }
+    }
+
+    #[inline(never)]
+    fn push_rate(&mut self, rate: Rate) {
+        self.rates.iter_mut().for_each(|rates| rates.push(rate));
     }
 
     #[inline]

@@ -90,6 +90,7 @@ impl Scoreboard {
     }
 
     /// Adds a segment just sent for the first time.
+    #[inline]
     pub fn push(&mut self, sent: &Sent, sk: &mut TcpSock) {
         sk.packets_out += 1;
         self.records.push(sent, || Rate::now(sk));

@@ -185,14 +185,23 @@ impl SendBuffer {
     }
 
     /// The peer has everything below `position`.
+    #[inline]
     pub fn acknowledge(&mut self, position: u64) {
         self.acknowledged = self.acknowledged.max(position.min(self.written));
+        if !self.held.is_empty() {
+            self.forget_acknowledged();
+        }
+    }
+
+    #[inline(never)]
+    fn forget_acknowledged(&mut self) {
         while self.held.front().is_some_and(|(at, bytes)| at + bytes.len() as u64 <= self.acknowledged) {
             self.held.pop_front();
         }
     }
 
     /// `len` bytes from `position`, which were written and are not acknowledged.
+    #[inline]
     pub fn payload(&self, position: u64, len: u32) -> SegmentPayload {
         match self.source {
             Stream::Virtual { id } => SegmentPayload::Virtual { stream: id, offset: position },
@@ -209,6 +218,7 @@ impl SendBuffer {
         }
     }
 
+    #[inline(never)]
     fn cut(&self, position: u64, len: usize) -> Bytes {
         let mut index = self.held.partition_point(|(at, bytes)| at + bytes.len() as u64 <= position);
         let Some((at, bytes)) = self.held.get(index) else { return Bytes::new() };

@@ -106,14 +106,16 @@ impl Timers {
     }
 
     /// Arms one of the timers for what is in flight, of which only one runs at a time (Linux `icsk_pending`).
+    #[inline]
     pub fn start_only(&mut self, timer: Timer, now: Instant, wait: Duration) {
         if self.running & IN_FLIGHT_BITS & !bit(timer) != 0 {
-            IN_FLIGHT.into_iter().filter(|other| *other != timer).for_each(|other| self.stop(other));
+            self.stop_in_flight(); // Another one runs, as seldom.
         }
         self.start(timer, now, wait);
     }
 
     /// Disarms the timers for what is in flight.
+    #[inline(never)]
     pub fn stop_in_flight(&mut self) {
         IN_FLIGHT.into_iter().for_each(|timer| self.stop(timer));
     }

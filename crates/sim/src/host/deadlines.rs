@@ -37,13 +37,14 @@ impl Deadlines {
         }
     }
 
-    /// Takes the earliest of a socket out that is due at `now`. [`Deadlines::settle`] has to follow.
-    pub fn pop(&mut self, now: Instant) -> Option<(Instant, SocketId)> {
-        let Reverse((due, _)) = self.sockets.peek()?;
-        if *due > now {
-            return None;
-        }
-        self.sockets.pop().map(|Reverse(deadline)| deadline)
+    /// The earliest of a socket, if it is due at `now`.
+    pub fn due(&self, now: Instant) -> Option<(Instant, SocketId)> {
+        self.sockets.peek().map(|Reverse(deadline)| *deadline).filter(|(due, _)| *due <= now)
+    }
+
+    /// Takes the earliest of a socket out. [`Deadlines::settle`] has to follow.
+    pub fn pop(&mut self) {
+        self.sockets.pop();
     }
 
     /// What is not of sockets is due at `others`.
@@ -72,12 +73,14 @@ mod tests {
         deadlines.arm(&mut armed, one, at(7));
         deadlines.arm(&mut other, two, at(3));
         assert_eq!((deadlines.first(), armed, other), (Some(at(3)), at(5), at(3)));
-        assert_eq!((deadlines.pop(at(2)), deadlines.pop(at(4))), (None, Some((at(3), two))));
+        assert_eq!([2, 3].map(|now| deadlines.due(at(now))), [None, Some((at(3), two))]);
+        deadlines.pop();
         deadlines.settle(Instant::MAX);
         assert_eq!(deadlines.first(), Some(at(5)));
         deadlines.settle(at(4));
         assert_eq!(deadlines.first(), Some(at(4)));
-        assert_eq!(deadlines.pop(at(9)), Some((at(5), one)));
+        assert_eq!(deadlines.due(at(9)), Some((at(5), one)));
+        deadlines.pop();
         deadlines.settle(Instant::MAX);
         assert_eq!(deadlines.first(), None);
     }

@@ -316,6 +316,30 @@ impl Host {
         self.drive(cx, index);
     }
 
+    /// Before it is called at `now`: what has a later deadline by now than when it asked, as most timers have when they run out, asks anew.
+    pub fn put_off(&mut self, now: Instant) {
+        self.next_expired(now);
+        self.settle();
+    }
+
+    /// The socket that is the first among those whose deadline has come. [`Host::settle`] has to follow.
+    fn next_expired(&mut self, now: Instant) -> Option<SocketId> {
+        while let Some((due, index)) = self.deadlines.due(now) {
+            let FlowSocket { end, armed, .. } = &mut self.sockets[index];
+            if *armed != due {
+                // An earlier deadline has taken its place since.
+                self.deadlines.pop();
+                continue;
+            }
+            let moved = end.as_ref().map(FlowEnd::poll_timeout).filter(|due| due.is_none_or(|due| due > now));
+            let Some(due) = moved else { return Some(index) };
+            self.deadlines.pop();
+            *armed = Instant::MAX;
+            self.deadlines.arm(armed, index, due.unwrap_or(Instant::MAX));
+        }
+        None
+    }
+
     /// Sends what a socket has to send and keeps its timer armed.
     fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
         let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
@@ -382,17 +406,14 @@ impl Element for Host {
             std::iter::from_fn(|| probe.poll(now)).for_each(|packet| send(cx, packet));
         }
         self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
-        while let Some((due, index)) = self.deadlines.pop(now) {
+        while let Some(index) = self.next_expired(now) {
+            self.deadlines.pop();
             let socket = &mut self.sockets[index];
-            // An earlier deadline has taken its place since.
-            if socket.armed != due {
-                continue;
-            }
             socket.armed = Instant::MAX;
             match (&mut socket.end, socket.application.role) {
+                (Some(end), _) => end.handle_timeout(now),
                 (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
-                (Some(end), _) if end.poll_timeout().is_some_and(|due| due <= now) => end.handle_timeout(now),
-                _ => {}
+                (None, _) => {}
             }
             self.drive(cx, index);
         }

@@ -195,16 +195,12 @@ impl Connection {
             self.challenge(now);
             return false;
         }
-        let (clock, echo) = match tcp.options.timestamps.filter(|_| self.options.timestamps) {
-            Some(stamp) => {
-                self.note_stamp(now, stamp, sequence, len);
-                (self.options.clock(now), Some(stamp.echo))
-            }
-            None => (0, None),
-        };
+        let stamp = tcp.options.timestamps.filter(|_| self.options.timestamps);
+        stamp.into_iter().for_each(|stamp| self.note_stamp(now, stamp, sequence, len));
         if self.sender.hears_window_only(ack, tcp) {
             self.with_sender(now, |sender, step| sender.handle_window(tcp, sequence, step));
         } else {
+            let (clock, echo) = stamp.map_or((0, None), |stamp| (self.options.clock(now), Some(stamp.echo)));
             let has_data = len > 0 || tcp.flags.fin();
             let input = AckInput { tcp, ack: ack.max(0) as u64, sequence, has_data, clock, echo };
             if ack < una {

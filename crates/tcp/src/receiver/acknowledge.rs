@@ -222,7 +222,15 @@ impl Acknowledger {
             return blocks;
         }
         let duplicates = blocks.as_slice().len();
-        let recent = self.recent.iter().flatten().filter_map(|offset| held.containing(*offset));
+        let mut found = None;
+        let recent = self.recent.iter().flatten().filter_map(|offset| {
+            // Segments arrive one behind the other: mostly it is the same range again, which is told already.
+            if found.is_some_and(|range: Range| range.contains(*offset)) {
+                return None;
+            }
+            found = held.containing(*offset);
+            found
+        });
         // Where there is one range, it is the only one to tell of, whatever was recent.
         let ranges = recent.take(if held.has_one() { 0 } else { 4 }).chain(held.iter().take(4));
         for (left, right) in ranges.map(block) {

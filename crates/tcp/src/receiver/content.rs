@@ -41,15 +41,20 @@ impl Content {
 
     /// Takes offsets `from..to` of a segment whose payload begins at offset `start`. Real bytes are
     /// kept if `keep`.
+    #[inline]
     pub fn check_and_keep(&mut self, from: u64, to: u64, start: i64, packet: &Packet, keep: bool) {
         match packet.payload() {
             Payload::Virtual { stream, offset, .. } => self.check_virtual(stream, offset, start),
-            Payload::Bytes(_) => {
-                if keep && let Some(bytes) = packet.payload_bytes() {
-                    let skip = (from as i64 - start) as usize;
-                    self.keep(from, bytes.slice(skip..skip + (to - from) as usize));
-                }
-            }
+            Payload::Bytes(_) if keep => self.keep_of(from, to, start, packet),
+            Payload::Bytes(_) => {}
+        }
+    }
+
+    #[inline(never)]
+    fn keep_of(&mut self, from: u64, to: u64, start: i64, packet: &Packet) {
+        if let Some(bytes) = packet.payload_bytes() {
+            let skip = (from as i64 - start) as usize;
+            self.keep(from, bytes.slice(skip..skip + (to - from) as usize));
         }
     }
 
@@ -92,7 +97,15 @@ impl Content {
     }
 
     /// Everything below `to` is in order now.
+    #[inline]
     pub fn advance(&mut self, to: u64) {
+        if matches!(self.kind, Kind::Bytes { .. }) {
+            self.advance_bytes(to);
+        }
+    }
+
+    #[inline(never)]
+    fn advance_bytes(&mut self, to: u64) {
         let Kind::Bytes { ready, held, ready_end } = &mut self.kind else { return };
         while let Some(entry) = held.first_entry().filter(|entry| *entry.key() < to) {
             let (at, bytes) = entry.remove_entry();
@@ -121,6 +134,7 @@ impl Content {
         }
     }
 
+    #[cold]
     fn record(&mut self, fault: &'static str) {
         self.fault.get_or_insert(fault);
     }

@@ -195,12 +195,15 @@ impl Receiver {
     /// before the SYN. What exceeds the window is cut off.
     pub fn accept(&mut self, start: i64, packet: &Packet, len: u32, stats: &mut Stats) -> Arrival {
         let end = start + i64::from(len);
-        let limit = self.fin.unwrap_or(u64::MAX).min(self.window.edge().max(self.nxt)) as i64;
         if end <= self.nxt as i64 {
             stats.duplicate_segments_received += 1;
             self.acks.report_duplicate(start.max(0) as u64, end.max(0) as u64);
             return Arrival::Duplicate;
         }
+        if start == self.nxt as i64 && end <= self.window.edge() as i64 && self.keeps_nothing() {
+            return self.pass_on(end as u64, packet, stats);
+        }
+        let limit = self.fin.unwrap_or(u64::MAX).min(self.window.edge().max(self.nxt)) as i64;
         if start < self.nxt as i64 {
             self.acks.report_duplicate(start.max(1) as u64, self.nxt);
         }
@@ -223,6 +226,24 @@ impl Receiver {
             return Arrival::InOrder;
         }
         self.accept_around_hole(start, from, to, packet, stats)
+    }
+
+    /// Whether what comes next is dropped once it is checked, as nearly always: nothing is kept, or known of what follows.
+    #[inline]
+    fn keeps_nothing(&self) -> bool {
+        self.auto_read && self.out_of_order.is_empty() && self.fin.is_none() && self.content.pieces() == 0
+    }
+
+    /// Takes what comes next, up to `end`, where nothing is kept.
+    #[inline]
+    fn pass_on(&mut self, end: u64, packet: &Packet, stats: &mut Stats) -> Arrival {
+        let len = end - self.nxt;
+        self.content.check_and_keep(self.nxt, end, self.nxt as i64, packet, false);
+        self.content.advance(end);
+        stats.bytes_received += len;
+        stats.bytes_delivered += len;
+        (self.nxt, self.read) = (end, end);
+        Arrival::InOrder
     }
 
     fn accept_around_hole(&mut self, start: i64, from: u64, to: u64, packet: &Packet, stats: &mut Stats) -> Arrival {

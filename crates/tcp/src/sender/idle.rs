@@ -85,8 +85,13 @@ impl Sender {
         }
         if self.sk.tcp_is_cwnd_limited() {
             (self.window_use.used, self.window_use.stamp) = (0, now);
-            return;
+        } else {
+            self.note_unlimited(now);
         }
+    }
+
+    #[inline(never)]
+    fn note_unlimited(&mut self, now: Instant) {
         self.window_use.used = self.window_use.used.max(self.sk.packets_out);
         if self.sk.elapsed(self.window_use.stamp, now) >= self.rtt.rto() && self.is_window_validated() {
             self.take_unused_window();
