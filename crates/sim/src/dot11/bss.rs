@@ -212,7 +212,7 @@ impl Bss {
     fn end_beacon(&mut self, plan: Plan) {
         self.medium.beacons += 1;
         self.medium.busy += plan.end.saturating_since(plan.begin);
-        self.freeze(plan.begin, plan.end, &[]);
+        self.freeze(plan.begin, plan.end);
         (self.idle_since, self.eifs_extra) = (plan.end, Duration::ZERO);
         self.beacon_waits = false;
         let Some(power_save) = &mut self.power_save else { return };
@@ -235,16 +235,16 @@ impl Bss {
     fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) -> Option<Plan> {
         count_one(&mut self.medium.exchanges);
         self.medium.busy += plan.end.saturating_since(plan.begin);
-        let winners = std::mem::take(&mut self.winners);
-        let is_collision = winners.len() > 1;
+        let is_collision = self.winners.len() > 1;
         self.medium.collisions += u64::from(is_collision);
         // Who could not read a header does not know how long an ACK would take, and leaves room for the longest (EIFS).
         let eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
-        self.medium.contenders += self.freeze(plan.begin, plan.end + eifs_extra, &winners);
+        self.medium.contenders += self.freeze(plan.begin, plan.end + eifs_extra);
         self.fit_windows(plan.begin);
         (self.idle_since, self.eifs_extra) = (plan.end, eifs_extra);
         let mut next = None;
-        for &index in &winners {
+        for place in 0..self.winners.len() {
+            let index = self.winners[place];
             let delay = if is_collision {
                 self.collide(index, plan, reports)
             } else {
@@ -258,7 +258,6 @@ impl Bss {
             // Also after a success: a station counts down once more before its next frame, so that others get a turn.
             self.begin_backoff(index, delay);
         }
-        self.winners = winners;
         next
     }
 
