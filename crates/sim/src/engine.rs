@@ -156,7 +156,8 @@ impl Engine<'_> {
         self.look_ahead(fan);
         if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
             self.guard.step();
-            self.come_home(from, packet);
+            let Pipe { to: node, home, .. } = self.network.pipes[from];
+            self.come_home(node, home, packet);
             self.drain_work();
         }
         self.network.schedule_fan(fan);
@@ -166,7 +167,9 @@ impl Engine<'_> {
     #[inline(never)]
     fn handle_exchange(&mut self, cell: WlanId) {
         let mut reports = std::mem::take(&mut self.reports);
-        self.network.wlans[cell].bss.advance(self.now, &mut reports);
+        let wlan = &mut self.network.wlans[cell];
+        wlan.is_ending = true;
+        wlan.bss.advance(self.now, &mut reports);
         for report in reports.drain(..) {
             self.network.show_lost(self.now, cell, &report);
             match report {
@@ -186,6 +189,7 @@ impl Engine<'_> {
             self.drain_work();
         }
         self.reports = reports;
+        self.network.wlans[cell].is_ending = false;
         self.network.schedule_cell(cell);
     }
 
@@ -208,14 +212,16 @@ impl Engine<'_> {
             Some(element) if self.network.takes(element, &packet) => {
                 self.deliver(Delivery { element, port: Port::LINK, packet });
             }
+            _ if address::node_of(&packet.ip().destination) == Some(node) => {
+                self.come_home(node, self.network.at_home(node, None), packet);
+            }
             _ => self.forward(node, packet),
         }
     }
 
-    /// A packet is at the node that it is for, behind a pipe without an element.
+    /// A packet is at the node that it is for, where `home` takes it.
     #[inline(always)]
-    fn come_home(&mut self, from: PipeId, packet: Packet) {
-        let Pipe { to: node, home, .. } = self.network.pipes[from];
+    fn come_home(&mut self, node: NodeId, home: Option<(ElementId, Port)>, packet: Packet) {
         if is_control(&packet) {
             self.work.push_back(Work::ForwardControl { node, packet });
         } else if let Some((element, port)) = home {

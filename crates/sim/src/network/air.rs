@@ -28,7 +28,9 @@ impl Network<'_> {
         for report in reports {
             self.show_lost(now, cell, &report);
         }
-        self.schedule_cell(cell);
+        if !self.wlans[cell].is_ending {
+            self.schedule_cell(cell);
+        }
         taken
     }
 
