@@ -121,8 +121,11 @@ impl Bss {
         is_refused
     }
 
-    /// Gives a packet to interface `from`. False if it was dropped before it could be sent.
-    pub fn send(&mut self, now: Instant, from: InterfaceId, entry: Entry, reports: &mut Vec<Report>) -> bool {
+    /// Gives a packet to interface `from`.
+    ///
+    /// # Errors
+    /// The report on a packet that was dropped before it could be sent.
+    pub fn send(&mut self, now: Instant, from: InterfaceId, entry: Entry) -> Result<(), Report> {
         let bytes = entry.packet.wire_len();
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
@@ -134,8 +137,7 @@ impl Bss {
             (!interface.admits(bytes, all_wait)).then_some(DropReason::QUEUE_FULL)
         };
         if let Some(reason) = reason {
-            self.drop(from, entry.to, entry.packet, reason, reports);
-            return false;
+            return Err(self.drop(from, entry.to, entry.packet, reason));
         }
         match self.power_save.as_mut().filter(|_| all_wait) {
             Some(power_save) => {
@@ -145,7 +147,7 @@ impl Bss {
             }
             None => {
                 let to = entry.to;
-                let Some(entry) = self.keep_for_answer(now, from, entry) else { return true };
+                let Some(entry) = self.keep_for_answer(now, from, entry) else { return Ok(()) };
                 if self.interfaces[from].is_idle() {
                     self.interfaces[from].head = Some(self.timing.frame(entry));
                     self.contenders.set_waiting(from, true);
@@ -157,7 +159,7 @@ impl Bss {
                 self.lengthen(now, from, to);
             }
         }
-        true
+        Ok(())
     }
 
     /// Whether everything at an interface waits for the next beacon: what the access point has for stations that sleep.
@@ -203,6 +205,13 @@ impl Bss {
             Some(_) => self.plan = next,
             None => self.make_plan(now),
         }
+        if !self.offered_late.is_empty() {
+            self.offer_late(now);
+        }
+    }
+
+    #[cold]
+    fn offer_late(&mut self, now: Instant) {
         for index in std::mem::take(&mut self.offered_late) {
             self.offer(now, index);
         }
