@@ -171,7 +171,6 @@ impl Engine<'_> {
         wlan.is_ending = true;
         wlan.bss.advance(self.now, &mut reports);
         for report in reports.drain(..) {
-            self.network.show_lost(self.now, cell, &report);
             match report {
                 Report::Delivered { from, to, packet } => {
                     let air_hop = self.network.wlans[cell].air_hop(from, to);
@@ -179,7 +178,7 @@ impl Engine<'_> {
                     let after = after.filter(|_| !self.network.is_bridged(air_hop, &packet));
                     self.arrive(Hop::Air(air_hop), direction, node, after, packet);
                 }
-                Report::Dropped { .. } => {}
+                Report::Dropped { .. } => self.network.show_lost(self.now, cell, &report),
                 Report::Status { element, status } => {
                     debug_assert!(self.work.is_empty(), "what was there first would come later");
                     self.tell_status(element, status);
