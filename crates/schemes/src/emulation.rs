@@ -6,9 +6,8 @@
 
 use crate::position::{self, Position};
 use airtcp_core::packet::Segment;
-use airtcp_core::{FlowKey, Packet, SackBlocks, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use airtcp_core::{FlowKey, SackBlocks, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use alloc::collections::BTreeMap;
-use bytes::Bytes;
 
 /// Ranges delivered above a hole that are remembered; beyond that the timeout repairs more than it has to.
 const LATER_MAX: usize = 4096;
@@ -202,7 +201,7 @@ impl Emulation {
     /// The acknowledgment of everything delivered in order, for the flow whose segments go to `flow`. With `honest` it
     /// allows no more than the other end did; else it repeats the window that was last seen (AST-U9). Neither is more than `most` bytes. With
     /// `tells_gaps` it reports what was delivered above a hole.
-    pub fn acknowledgment(&mut self, flow: &FlowKey, honest: bool, tells_gaps: bool, most: u64) -> Packet {
+    pub fn acknowledgment(&mut self, flow: &FlowKey, honest: bool, tells_gaps: bool, most: u64) -> Segment {
         let shift = self.scale();
         let allowed = if honest { self.edge.saturating_sub(self.next) } else { u64::from(self.window) << shift };
         let window = (allowed.min(most) >> shift).min(u64::from(u16::MAX)) as u16;
@@ -219,8 +218,7 @@ impl Emulation {
             urgent: 0,
             options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
         };
-        let segment = Segment { source: flow.destination, destination: flow.source, traffic_class: 0, tcp };
-        Packet::tcp_bytes(&segment, Bytes::new())
+        Segment { source: flow.destination, destination: flow.source, traffic_class: 0, tcp }
     }
 
     /// What was delivered above the hole, newest first; nothing that the medium did not tell of.
@@ -274,8 +272,7 @@ mod tests {
     fn told(emulation: &mut Emulation) -> (u32, u32) {
         let end = |last| core::net::IpAddr::from([10, 0, 0, last]);
         let flow = FlowKey { source: end(1), destination: end(2), source_port: 2, destination_port: 1 };
-        let packet = emulation.acknowledgment(&flow, true, false, u64::MAX);
-        let tcp = packet.tcp().unwrap();
+        let tcp = emulation.acknowledgment(&flow, true, false, u64::MAX).tcp;
         (tcp.sequence.0, tcp.options.timestamps.unwrap().value)
     }
 

@@ -35,6 +35,8 @@ pub struct Wlan {
     pub is_station: TiVec<NodeId, bool>,
     /// The first of its hops: up and down for each station in turn.
     pub first_air_hop: AirHopId,
+    /// An exchange ends: when the next one does is looked up once all that follows from it is done.
+    pub is_ending: bool,
 }
 
 impl Wlan {

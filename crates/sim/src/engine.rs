@@ -156,7 +156,9 @@ impl Engine<'_> {
         self.look_ahead(fan);
         if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
             self.guard.step();
-            self.come_home(from, packet);
+            let pipe = &self.network.pipes[from];
+            let (node, home) = (pipe.to, pipe.home);
+            self.come_home(node, home, packet);
             self.drain_work();
         }
         self.network.schedule_fan(fan);
@@ -166,9 +168,10 @@ impl Engine<'_> {
     #[inline(never)]
     fn handle_exchange(&mut self, cell: WlanId) {
         let mut reports = std::mem::take(&mut self.reports);
-        self.network.wlans[cell].bss.advance(self.now, &mut reports);
+        let wlan = &mut self.network.wlans[cell];
+        wlan.is_ending = true;
+        wlan.bss.advance(self.now, &mut reports);
         for report in reports.drain(..) {
-            self.network.show_lost(self.now, cell, &report);
             match report {
                 Report::Delivered { from, to, packet } => {
                     let air_hop = self.network.wlans[cell].air_hop(from, to);
@@ -176,7 +179,7 @@ impl Engine<'_> {
                     let after = after.filter(|_| !self.network.is_bridged(air_hop, &packet));
                     self.arrive(Hop::Air(air_hop), direction, node, after, packet);
                 }
-                Report::Dropped { .. } => {}
+                Report::Dropped { .. } => self.network.show_lost(self.now, cell, &report),
                 Report::Status { element, status } => {
                     debug_assert!(self.work.is_empty(), "what was there first would come later");
                     self.tell_status(element, status);
@@ -186,6 +189,7 @@ impl Engine<'_> {
             self.drain_work();
         }
         self.reports = reports;
+        self.network.wlans[cell].is_ending = false;
         self.network.schedule_cell(cell);
     }
 
@@ -208,23 +212,25 @@ impl Engine<'_> {
             Some(element) if self.network.takes(element, &packet) => {
                 self.deliver(Delivery { element, port: Port::LINK, packet });
             }
+            _ if address::node_of(&packet.ip().destination) == Some(node) => {
+                self.come_home(node, self.network.at_home(node, None), packet);
+            }
             _ => self.forward(node, packet),
         }
     }
 
-    /// A packet is at the node that it is for, behind a pipe without an element.
+    /// A packet is at the node that it is for, where `home` takes it.
     #[inline(always)]
-    fn come_home(&mut self, from: PipeId, packet: Packet) {
-        match self.network.pipes[from].home {
+    fn come_home(&mut self, node: NodeId, home: Option<(ElementId, Port)>, packet: Packet) {
+        match home {
             Some((element, port)) if !is_control(&packet) => self.deliver(Delivery { element, port, packet }),
-            _ => self.come_to_nobody(from, packet),
+            _ => self.come_to_nobody(node, packet),
         }
     }
 
     /// The same of a packet that is for no element there.
     #[cold]
-    fn come_to_nobody(&mut self, from: PipeId, packet: Packet) {
-        let node = self.network.pipes[from].to;
+    fn come_to_nobody(&mut self, node: NodeId, packet: Packet) {
         if is_control(&packet) {
             self.work.push_back(Work::ForwardControl { node, packet });
         } else {

@@ -79,6 +79,12 @@ impl Packet {
         Packet::new(IpHeader { total_len, ..ip }, tcp, Content::Bytes(payload))
     }
 
+    /// A TCP segment that carries nothing, in the memory of `spare`, a packet that has ended.
+    pub fn tcp_bare_in(spare: Option<Packet>, segment: &Segment) -> Packet {
+        let Template { ip, tcp } = Template::new(segment);
+        Packet::new_in(spare, ip, tcp, Content::Bytes(Bytes::new()))
+    }
+
     /// As [`Packet::tcp_virtual`], with the headers of a template, in the memory of `spare`, a packet that has ended.
     #[inline]
     pub fn tcp_virtual_in(

@@ -182,13 +182,14 @@ impl Relay {
             is_refused = refuses(&mut self.server, now, &packet);
         }
         self.refused_segments += u64::from(is_refused && is_over_link);
-        self.reuse(cx.consume_and_keep(packet), from_client);
+        let spent = cx.consume_and_keep(packet);
+        self.reuse(cx, spent, from_client);
         Verdict::Taken
     }
 
-    /// What is left of a packet becomes a segment that takes its data on, or one that its acknowledgment lets out. A device's
-    /// memory is not kept.
-    fn reuse(&mut self, spent: Packet, from_client: bool) {
+    /// What is left of a packet becomes a segment that takes its data on, or one that its acknowledgment lets out, or else one of
+    /// whoever needs it. A device's memory is not kept.
+    fn reuse(&mut self, cx: &mut Context<'_>, spent: Packet, from_client: bool) {
         if spent.datagram().is_some() {
             return;
         }
@@ -196,8 +197,11 @@ impl Relay {
         if !from_client {
             ends.reverse();
         }
-        if let Some(end) = ends.into_iter().flatten().find(|end| !end.has_spare()) {
-            end.reuse(spent);
+        match ends.into_iter().flatten().find(|end| !end.has_spare()) {
+            Some(end) => {
+                end.reuse(spent);
+            }
+            None => cx.keep_spare(spent),
         }
     }
 

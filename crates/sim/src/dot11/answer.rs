@@ -73,7 +73,7 @@ impl Bss {
             agreements.of(receiver).must_request |= is_given_up;
         }
         for packet in dropped {
-            self.drop(sender, receiver, packet, DropReason::RETRY_LIMIT, reports);
+            reports.push(self.drop(sender, receiver, packet, DropReason::RETRY_LIMIT));
         }
     }
 }

@@ -121,8 +121,11 @@ impl Bss {
         is_refused
     }
 
-    /// Gives a packet to interface `from`. False if it was dropped before it could be sent.
-    pub fn send(&mut self, now: Instant, from: InterfaceId, entry: Entry, reports: &mut Vec<Report>) -> bool {
+    /// Gives a packet to interface `from`.
+    ///
+    /// # Errors
+    /// The report on a packet that was dropped before it could be sent.
+    pub fn send(&mut self, now: Instant, from: InterfaceId, entry: Entry) -> Result<(), Report> {
         let bytes = entry.packet.wire_len();
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
@@ -134,8 +137,7 @@ impl Bss {
             (!interface.admits(bytes, all_wait)).then_some(DropReason::QUEUE_FULL)
         };
         if let Some(reason) = reason {
-            self.drop(from, entry.to, entry.packet, reason, reports);
-            return false;
+            return Err(self.drop(from, entry.to, entry.packet, reason));
         }
         match self.power_save.as_mut().filter(|_| all_wait) {
             Some(power_save) => {
@@ -145,7 +147,7 @@ impl Bss {
             }
             None => {
                 let to = entry.to;
-                let Some(entry) = self.keep_for_answer(now, from, entry) else { return true };
+                let Some(entry) = self.keep_for_answer(now, from, entry) else { return Ok(()) };
                 if self.interfaces[from].is_idle() {
                     self.interfaces[from].head = Some(self.timing.frame(entry));
                     self.contenders.set_waiting(from, true);
@@ -157,7 +159,7 @@ impl Bss {
                 self.lengthen(now, from, to);
             }
         }
-        true
+        Ok(())
     }
 
     /// Whether everything at an interface waits for the next beacon: what the access point has for stations that sleep.
@@ -203,6 +205,13 @@ impl Bss {
             Some(_) => self.plan = next,
             None => self.make_plan(now),
         }
+        if !self.offered_late.is_empty() {
+            self.offer_late(now);
+        }
+    }
+
+    #[cold]
+    fn offer_late(&mut self, now: Instant) {
         for index in std::mem::take(&mut self.offered_late) {
             self.offer(now, index);
         }
@@ -212,7 +221,7 @@ impl Bss {
     fn end_beacon(&mut self, plan: Plan) {
         self.medium.beacons += 1;
         self.medium.busy += plan.end.saturating_since(plan.begin);
-        self.freeze(plan.begin, plan.end, &[]);
+        self.freeze(plan.begin, plan.end);
         (self.idle_since, self.eifs_extra) = (plan.end, Duration::ZERO);
         self.beacon_waits = false;
         let Some(power_save) = &mut self.power_save else { return };
@@ -235,16 +244,16 @@ impl Bss {
     fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) -> Option<Plan> {
         count_one(&mut self.medium.exchanges);
         self.medium.busy += plan.end.saturating_since(plan.begin);
-        let winners = std::mem::take(&mut self.winners);
-        let is_collision = winners.len() > 1;
+        let is_collision = self.winners.len() > 1;
         self.medium.collisions += u64::from(is_collision);
         // Who could not read a header does not know how long an ACK would take, and leaves room for the longest (EIFS).
         let eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
-        self.medium.contenders += self.freeze(plan.begin, plan.end + eifs_extra, &winners);
+        self.medium.contenders += self.freeze(plan.begin, plan.end + eifs_extra);
         self.fit_windows(plan.begin);
         (self.idle_since, self.eifs_extra) = (plan.end, eifs_extra);
         let mut next = None;
-        for &index in &winners {
+        for place in 0..self.winners.len() {
+            let index = self.winners[place];
             let delay = if is_collision {
                 self.collide(index, plan, reports)
             } else {
@@ -258,7 +267,6 @@ impl Bss {
             // Also after a success: a station counts down once more before its next frame, so that others get a turn.
             self.begin_backoff(index, delay);
         }
-        self.winners = winners;
         next
     }
 

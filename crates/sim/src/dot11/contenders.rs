@@ -206,14 +206,23 @@ impl Contenders {
         timing: &Timing,
         interfaces: &mut TiSlice<InterfaceId, Interface>,
     ) -> u64 {
-        let mut contenders = self.turns.len() as u64;
+        let (mut contenders, mut reached) = (self.turns.len() as u64, None);
         for winner in winners {
             let place = std::mem::replace(&mut self.countdowns[*winner].place, Place::Sending);
             if let Place::InStep(turn) = place {
                 self.turns.remove(turn, *winner);
+                reached = Some(turn);
             }
         }
-        contenders -= self.count_in_step(begin, winners.is_empty(), timing);
+        match reached {
+            // All have counted what was left until then, and nobody is late: no division tells more.
+            Some(turn) => {
+                let counted = turn + u64::from(timing.is_edca());
+                debug_assert_eq!(counted, self.counted + timing.counted(self.from, begin));
+                self.counted = counted;
+            }
+            None => contenders -= self.count_in_step(begin, winners.is_empty(), timing),
+        }
         self.from = again + self.aifs;
         let mut kept = 0;
         for place in 0..self.apart.len() {
@@ -239,7 +248,7 @@ impl Contenders {
         contenders
     }
 
-    /// The same for those in step that do not send. Returns how many with a frame are apart from now on.
+    /// The same for those in step where none of them sends. Returns how many with a frame are apart from now on.
     fn count_in_step(&mut self, begin: Instant, is_beacon: bool, timing: &Timing) -> u64 {
         let before = self.counted;
         let counted = before + timing.counted(self.from, begin);

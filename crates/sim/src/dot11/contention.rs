@@ -113,10 +113,10 @@ impl Bss {
         frames.map(|frame| self.timing.opening(frame))
     }
 
-    /// The medium becomes busy at `begin`, when `winners` send, and everybody counts on from AIFS after `again`. Returns how
-    /// many have a frame to send.
-    pub(super) fn freeze(&mut self, begin: Instant, again: Instant, winners: &[InterfaceId]) -> u64 {
-        self.contenders.freeze([begin, again], winners, &self.timing, &mut self.interfaces)
+    /// The medium becomes busy at `begin`, when the winners send or a beacon is sent, and everybody counts on from AIFS after
+    /// `again`. Returns how many have a frame to send.
+    pub(super) fn freeze(&mut self, begin: Instant, again: Instant) -> u64 {
+        self.contenders.freeze([begin, again], &self.winners, &self.timing, &mut self.interfaces)
     }
 }
 

@@ -113,7 +113,7 @@ impl Bss {
         if let Some(packet) = kept.packet {
             access_point.asleep.packets -= 1;
             access_point.asleep.bytes -= u64::from(kept.bytes);
-            self.drop(InterfaceId::AP, station, packet, DropReason::RETRY_LIMIT, reports);
+            reports.push(self.drop(InterfaceId::AP, station, packet, DropReason::RETRY_LIMIT));
         }
         if let Some(tracked) = kept.tracked {
             let tries = u8::try_from(kept.tries).unwrap_or(u8::MAX);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn keep(cell: &mut Bss, when: u64, to: InterfaceId, bytes: usize) {
-        assert!(cell.send(at(when), AP, Entry::new(to, packet(bytes), None), &mut Vec::new()));
+        assert!(cell.send(at(when), AP, Entry::new(to, packet(bytes), None)).is_ok());
     }
 
     /// What arrives at stations until then, and when, in us.

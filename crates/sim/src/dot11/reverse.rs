@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn queue_at_ap(cell: &mut Bss, when: u64, to: InterfaceId) {
-        assert!(cell.send(at(when), AP, Entry::new(to, packet(64), None), &mut Vec::new()));
+        assert!(cell.send(at(when), AP, Entry::new(to, packet(64), None)).is_ok());
     }
 
     /// When packets arrived, and where.

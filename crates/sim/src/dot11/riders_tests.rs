@@ -36,7 +36,7 @@ fn cell(values: &[(&str, &str)]) -> Bss {
 
 fn give(cell: &mut Bss, when: Instant, from: InterfaceId, entry: Packet) {
     let to = if from == AP { ONE } else { AP };
-    assert!(cell.send(when, from, Entry::new(to, entry, None), &mut Vec::new()));
+    assert!(cell.send(when, from, Entry::new(to, entry, None)).is_ok());
 }
 
 /// Ends the next exchange; when, and the numbers of the acknowledgments that arrived at the access point.

@@ -71,7 +71,7 @@ fn saturated(settings: &CellSettings, stations: usize, bytes: u32, seed: u64) ->
     for station in cell.interfaces().skip(1) {
         for _ in 0..packets {
             let entry = Entry::new(InterfaceId::AP, packet(bytes), None);
-            cell.send(Instant::ZERO, station, entry, &mut Vec::new());
+            cell.send(Instant::ZERO, station, entry).ok();
         }
     }
     cell
@@ -105,7 +105,7 @@ impl Windows {
 /// Runs a cell of `stations` that send packets of `bytes` for `span`, after a tenth of it.
 pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Duration, seed: u64) -> Saturation {
     let mut cell = saturated(settings, stations, bytes, seed);
-    let (mut reports, mut next) = (Vec::new(), Vec::new());
+    let mut reports = Vec::new();
     let warm = Instant::ZERO + Duration::from_nanos(span.as_nanos() / 10);
     let end = warm + span;
     let (mut arrived, mut before) = (0u64, None);
@@ -117,7 +117,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
         for report in reports.drain(..) {
             if let Report::Delivered { from, .. } | Report::Dropped { from, .. } = report {
                 arrived += u64::from(matches!(report, Report::Delivered { .. }));
-                cell.send(now, from, Entry::new(InterfaceId::AP, packet(bytes), None), &mut next);
+                cell.send(now, from, Entry::new(InterfaceId::AP, packet(bytes), None)).ok();
             }
         }
     }

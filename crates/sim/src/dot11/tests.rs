@@ -43,7 +43,7 @@ pub(super) fn element_of(interface: InterfaceId) -> ElementId {
 
 pub(super) fn send(cell: &mut Bss, at: Instant, from: InterfaceId, to: InterfaceId) {
     let tracked = Some(Tracked { element: element_of(from), token: Token(7) });
-    assert!(cell.send(at, from, Entry::new(to, packet(1028), tracked), &mut Vec::new()));
+    assert!(cell.send(at, from, Entry::new(to, packet(1028), tracked)).is_ok());
 }
 
 pub(super) fn at(micros: u64) -> Instant {
@@ -140,17 +140,15 @@ fn ast_11_a_silent_receiver_makes_its_senders_give_up() {
 #[test]
 fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
     let mut cell = Bss::new(&settings(&[("queue", "2packets")]), 1, 1, "cell");
-    let mut reports = Vec::new();
-    let taken: Vec<_> =
-        (0..4).map(|_| cell.send(at(0), ONE, Entry::new(AP, packet(100), None), &mut reports)).collect();
-    assert_eq!(taken, [true, true, true, false]);
-    assert!(matches!(reports[0], Report::Dropped { reason, .. } if reason == DropReason::QUEUE_FULL));
+    let taken: Vec<_> = (0..4).map(|_| cell.send(at(0), ONE, Entry::new(AP, packet(100), None))).collect();
+    assert!(taken[..3].iter().all(Result::is_ok));
+    assert!(matches!(taken[3], Err(Report::Dropped { reason, .. }) if reason == DropReason::QUEUE_FULL));
     assert_eq!((cell.backlog(ONE).packets, cell.held(ONE)), (2, 3));
 
     let mut cell = Bss::new(&settings(&[("queue", "{ kind = \"ring\", limit = \"1packet\" }")]), 1, 1, "cell");
     assert_eq!(cell.room(ONE), 2);
     for _ in 0..2 {
-        assert!(!cell.refuses(ONE, 100) && cell.send(at(0), ONE, Entry::new(AP, packet(100), None), &mut reports));
+        assert!(!cell.refuses(ONE, 100) && cell.send(at(0), ONE, Entry::new(AP, packet(100), None)).is_ok());
     }
     assert!(cell.refuses(ONE, 100));
     assert!(matches!(run(&mut cell)[1].1, Report::Room { from: ONE }));
@@ -160,15 +158,13 @@ fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
 fn ast_14_what_comes_for_a_sleeping_station_waits_for_the_next_beacon_and_what_it_sends_does_not() {
     let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", "3packets")]);
     let mut cell = Bss::new(&settings, 2, 1, "cell");
-    let mut reports = Vec::new();
     let kept: Vec<bool> = [ONE, ONE, TWO, TWO]
         .into_iter()
-        .map(|to| cell.send(at(1000), AP, Entry::new(to, packet(1028), None), &mut reports))
+        .map(|to| cell.send(at(1000), AP, Entry::new(to, packet(1028), None)).is_ok())
         .collect();
     assert_eq!((kept, cell.held(AP)), (vec![true, true, true, false], 3));
     send(&mut cell, at(2000), ONE, AP);
-    let mut seen = Vec::new();
-    reports.clear();
+    let (mut seen, mut reports) = (Vec::new(), Vec::new());
     while let Some(now) = cell.next_event().filter(|now| *now < at(250_000)) {
         cell.advance(now, &mut reports);
         seen.extend(reports.drain(..).map(|report| (now, report)));
@@ -192,9 +188,8 @@ fn a_ring_before_sleeping_stations_refuses_what_it_cannot_keep() {
     let ring = "{ kind = \"ring\", limit = \"1packet\" }";
     let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", ring)]);
     let mut cell = Bss::new(&settings, 1, 1, "cell");
-    let mut reports = Vec::new();
     assert_eq!((cell.room(AP), cell.refuses(AP, 100)), (1, false));
-    assert!(cell.send(at(0), AP, Entry::new(ONE, packet(100), None), &mut reports));
+    assert!(cell.send(at(0), AP, Entry::new(ONE, packet(100), None)).is_ok());
     assert_eq!((cell.room(AP), cell.refuses(AP, 100)), (0, true));
 }
 

@@ -10,18 +10,12 @@ use crate::index::InterfaceId;
 use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, TxStatus, count_one};
 
 impl Bss {
-    pub(super) fn drop(
-        &mut self,
-        from: InterfaceId,
-        to: InterfaceId,
-        packet: Packet,
-        reason: DropReason,
-        reports: &mut Vec<Report>,
-    ) {
+    /// Drops a packet.
+    pub(super) fn drop(&mut self, from: InterfaceId, to: InterfaceId, packet: Packet, reason: DropReason) -> Report {
         let counters = &mut self.interfaces[from].counters;
         counters.dropped.add_one(reason);
         counters.bytes_dropped += u64::from(packet.wire_len());
-        reports.push(Report::Dropped { from, to, packet, reason });
+        Report::Dropped { from, to, packet, reason }
     }
 
     /// Makes the next packet of an interface the frame that it sends; false if there is none.
@@ -137,7 +131,7 @@ impl Bss {
             let tries = frame.tries() + u32::from(outcome == Outcome::Acked);
             let Frame { packet, to, tracked, .. } = frame;
             if let Some(packet) = packet {
-                self.drop(index, to, packet, DropReason::RETRY_LIMIT, reports);
+                reports.push(self.drop(index, to, packet, DropReason::RETRY_LIMIT));
             }
             if let Some(Tracked { element, token }) = tracked {
                 let status = TxStatus { token, outcome, tries: u8::try_from(tries).unwrap_or(u8::MAX), at: now };

@@ -23,13 +23,14 @@ impl Network<'_> {
         if let Some(tap) = self.tap.get() {
             tap.on_sent(now, direction, &packet);
         }
-        let mut reports = Vec::new();
-        let taken = self.wlans[cell].bss.send(now, from, Entry { packet, to, tracked }, &mut reports);
-        for report in reports {
-            self.show_lost(now, cell, &report);
+        let taken = self.wlans[cell].bss.send(now, from, Entry { packet, to, tracked });
+        if let Err(report) = &taken {
+            self.show_lost(now, cell, report);
         }
-        self.schedule_cell(cell);
-        taken
+        if !self.wlans[cell].is_ending {
+            self.schedule_cell(cell);
+        }
+        taken.is_ok()
     }
 
     /// Whether a packet is at the access point on its way from one station of a cell to another: its radio passes such packets on, and no

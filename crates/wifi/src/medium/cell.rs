@@ -88,8 +88,7 @@ impl Cell {
         };
         let (to, bytes) = (interface(to), bytes_of(&packet));
         let tracked = Tracked { element: ElementId::from(from), token: Token(self.next_token) };
-        // What it reports is only that the queue was full, which its answer says.
-        if self.bss.send(now, InterfaceId::from(from), Entry::new(to, packet, Some(tracked)), &mut Vec::new()) {
+        if self.bss.send(now, InterfaceId::from(from), Entry::new(to, packet, Some(tracked))).is_ok() {
             self.on_their_way[from].push_back(OnItsWay { to, packet: bytes, heard: Rc::clone(&heard) });
             self.waiting.insert(self.next_token, heard);
             self.next_token += 1;
