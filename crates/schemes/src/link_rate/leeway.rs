@@ -17,6 +17,8 @@ const PAUSE_AFTER_EMPTY: u64 = 4;
 const BEGINS: Duration = Duration::from_millis(50);
 /// So long after the way became a longer one, packets need not begin to wait: they may have waited all along.
 const ANEW: Duration = Duration::from_secs(1);
+/// To see whether what waits is a queue, more is let through no sooner than so long after the last time.
+const TRIAL_PAUSE: Duration = Duration::from_secs(2);
 /// No more is let through while a packet would wait so long in the link, with what is on its way.
 const MOST_WAIT: Duration = Duration::from_millis(15);
 
@@ -31,6 +33,8 @@ pub(super) struct Leeway {
     is_followed: bool,
     /// It is another link until then.
     anew_until: Instant,
+    /// More was last let through to see whether what waits is a queue from then on, until then.
+    trial: (Instant, Instant),
 }
 
 impl Leeway {
@@ -42,6 +46,24 @@ impl Leeway {
             (self.began, self.until, self.next) = (now, now + reaction, now + PAUSE);
             self.is_followed = false;
         }
+    }
+
+    /// Lets more through until a queue would be longer by `telling`, and for `gap` more, to see whether it is.
+    pub fn try_more(&mut self, now: Instant, telling: Duration, gap: Duration) {
+        if now >= self.until && now.saturating_since(self.trial.1) >= TRIAL_PAUSE {
+            let time = telling.saturating_mul(1_000_000) / MORE + gap;
+            (self.began, self.until, self.next) = (now, now + time, now + PAUSE.max(time));
+            self.is_followed = false;
+            self.trial = (now, self.until);
+        }
+    }
+
+    /// By so much a queue of ours is longer for a packet that leaves at `left` in such a trial, which began no earlier than `since`.
+    pub fn pushed(&self, since: Instant, left: Instant) -> Duration {
+        let (from, until) = self.trial;
+        let is_within = since <= from && from <= left && left <= until.min(self.until);
+        let time = if is_within { left.saturating_since(from) } else { Duration::ZERO };
+        Duration::from_nanos(part(time.as_nanos(), MORE))
     }
 
     /// The way is another one, and carries what it carries.
@@ -107,6 +129,23 @@ mod tests {
         assert!(begins(&mut leeway, 0));
         leeway.note_empty(at(10));
         assert_eq!([10, 49, 50].map(|time| begins(&mut leeway, time)), [false, false, true]);
+    }
+
+    #[test]
+    fn more_is_let_through_until_a_queue_would_be_longer_by_what_tells() {
+        let (ms, mut leeway) = (Duration::from_millis, Leeway::default());
+        leeway.try_more(at(2000), ms(3), ms(10));
+        let pace = |time: u64| leeway.pace(at(time), RATE, ms(0));
+        assert_eq!([2000, 2019, 2020].map(pace), [13_000_000, 13_000_000, 0]);
+        let pushed = |left: u64| leeway.pushed(at(2000), at(left));
+        assert_eq!([1999, 2000, 2010, 2020, 2021].map(pushed), [ms(0), ms(0), ms(3), ms(6), ms(0)]);
+        assert_eq!(leeway.pushed(at(2001), at(2010)), ms(0), "it began before");
+        leeway.try_more(at(4019), ms(3), ms(10));
+        assert_eq!(leeway.pushed(at(2000), at(4029)), ms(0), "too soon");
+        leeway.try_more(at(4020), ms(3), ms(10));
+        leeway.note_empty(at(4030));
+        let pushed = |left: u64| leeway.pushed(at(2000), at(left));
+        assert_eq!([4030, 4031].map(pushed), [ms(3), ms(0)], "no more came");
     }
 
     #[test]

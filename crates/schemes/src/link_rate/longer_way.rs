@@ -1,9 +1,10 @@
-//! A queue that gets less than the link carries becomes shorter. A wait that stays the same although less is sent is none: the way is
-//! longer now, as after a satellite's handover.
+//! A queue that gets less than the link carries becomes shorter, and one that gets more becomes longer. A wait that stays the same
+//! although less or more is sent is none: the way is longer now, as after a satellite's handover.
 
 use super::carried::Carried;
 use super::excursion::Excursions;
 use super::history::LEAST_TARGET;
+use super::leeway::Leeway;
 use super::others;
 use airtcp_core::{Duration, Instant, Rate};
 
@@ -19,6 +20,17 @@ struct Plateau {
     since: Instant,
     wait: Duration,
     rate: Rate,
+    /// It is longer than what is aimed at.
+    is_over: bool,
+}
+
+/// A packet that left at `left` waited so long, where `target` is aimed at and delays have such a `jitter`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited {
+    pub left: Instant,
+    pub wait: Duration,
+    pub target: Duration,
+    pub jitter: Duration,
 }
 
 /// See the module.
@@ -31,40 +43,53 @@ impl LongerWay {
         self.0 = None;
     }
 
-    /// A packet that left at `left` waited so long, where so much is `carried`. A wait that differs by less than twice the `jitter`, or
-    /// [`LEAST_TARGET`], is the same. What the link carried when the way became longer, if it did.
+    /// A packet waited, where so much is `carried`. A wait that differs by less than twice the jitter, or [`LEAST_TARGET`], is the same
+    /// if it is longer than the target as before, or no longer as before. What the link carried when the way became longer, if it did.
     pub fn judge(
         &mut self,
-        left: Instant,
-        wait: Duration,
+        Waited { left, wait, target, jitter }: Waited,
         carried: &Carried,
-        jitter: Duration,
         excursions: &Excursions,
+        leeway: &Leeway,
     ) -> Option<Rate> {
         let rate = carried.rate()?;
-        let tolerance = LEAST_TARGET.max(jitter * 2);
-        let is_same = |before: &Plateau| wait < before.wait + tolerance && before.wait < wait + tolerance;
-        let plateau = *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate }));
+        let (tolerance, is_over) = (tolerance(jitter), wait > target);
+        let is_same = |before: &Plateau| {
+            wait < before.wait + tolerance && before.wait < wait + tolerance && before.is_over == is_over
+        };
+        let plateau = *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate, is_over }));
         let before = plateau.rate;
-        let is_a_third_less = carried.has_fallen(before, others::THIRD) && wait < others::HOPELESS.0;
+        let is_a_third_less = is_over && carried.has_fallen(before, others::THIRD) && wait < others::HOPELESS.0;
         let drained = excursions.drained(plateau.since, left);
-        let outlasts =
-            is_clear(wait, jitter) && drained >= wait && plateau.wait.saturating_sub(wait) * SHORTER <= drained;
+        let outlasts = is_over
+            && is_clear(wait, jitter)
+            && drained >= wait
+            && plateau.wait.saturating_sub(wait) * SHORTER <= drained;
+        let outlasts = outlasts || leeway.pushed(plateau.since, left) >= telling(jitter);
         (is_a_third_less || outlasts).then(|| {
             self.forget();
             before
         })
     }
 
-    /// The wait that is the same for so long, no less than `least`, and would be another one if less were sent.
-    pub fn same_for(&self, now: Instant, time: Duration, least: Duration, jitter: Duration) -> Option<Duration> {
-        let plateau = self.0.filter(|plateau| now.saturating_since(plateau.since) >= time)?;
-        Some(plateau.wait).filter(|wait| *wait >= least && is_clear(*wait, jitter))
+    /// The wait that is the same for so long.
+    pub fn same_for(&self, now: Instant, time: Duration) -> Option<Duration> {
+        self.0.filter(|plateau| now.saturating_since(plateau.since) >= time).map(|plateau| plateau.wait)
     }
 }
 
+/// What differs by less is the same.
+pub(super) fn tolerance(jitter: Duration) -> Duration {
+    LEAST_TARGET.max(jitter * 2)
+}
+
+/// A queue that became longer by so much is not the same wait.
+pub(super) fn telling(jitter: Duration) -> Duration {
+    tolerance(jitter) * 2
+}
+
 /// Delays that vary by themselves do not hide whether a queue gets shorter.
-fn is_clear(wait: Duration, jitter: Duration) -> bool {
+pub(super) fn is_clear(wait: Duration, jitter: Duration) -> bool {
     wait >= jitter * CLEAR
 }
 
@@ -82,7 +107,8 @@ mod tests {
         for (drained, found) in [(false, None), (true, Some(58))] {
             let (mut way, mut excursions) = (LongerWay::default(), Excursions::default());
             let mut judge = |left: u64, excursions: &Excursions| {
-                way.judge(at(left), ms(12), &Carried::of(rate.bps(), 0), ms(0), excursions)
+                let waited = Waited { left: at(left), wait: ms(12), target: ms(3), jitter: ms(0) };
+                way.judge(waited, &Carried::of(rate.bps(), 0), excursions, &Leeway::default())
             };
             assert_eq!(judge(0, &excursions), None);
             if drained {
@@ -93,20 +119,37 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_stays_although_more_is_sent_is_a_longer_way() {
+        let (ms, rate) = (Duration::from_millis, Rate::from_bps(10_000_000));
+        for (longer, found) in [(0, Some(rate)), (2, None)] {
+            let (mut way, excursions, mut leeway) = (LongerWay::default(), Excursions::default(), Leeway::default());
+            let mut judge = |left: u64, wait: Duration, leeway: &Leeway| {
+                let waited = Waited { left: at(left), wait, target: ms(3), jitter: ms(0) };
+                way.judge(waited, &Carried::of(rate.bps(), 0), &excursions, leeway)
+            };
+            assert_eq!(judge(0, ms(2), &leeway), None);
+            leeway.try_more(at(5000), telling(ms(0)), ms(10));
+            assert_eq!(judge(5002, ms(2), &leeway), None, "too little more to tell");
+            assert_eq!(judge(5010, ms(2 + longer), &leeway), found);
+        }
+    }
+
+    #[test]
     fn a_wait_that_changes_is_a_queue_and_one_that_stays_at_less_may_be_of_others() {
         let (ms, rate) = (Duration::from_millis, |mbit: u64| Rate::from_bps(mbit * 1_000_000));
         let (mut way, mut excursions) = (LongerWay::default(), Excursions::default());
         excursions.drain_wait(at(0), ms(12), ms(0));
-        let mut judge = |left: u64, wait: u64, mbit: u64| {
-            way.judge(at(left), ms(wait), &Carried::of(rate(mbit).bps(), 0), ms(1), &excursions)
+        let judge = |way: &mut LongerWay, left: u64, wait: u64, mbit: u64| {
+            let waited = Waited { left: at(left), wait: ms(wait), target: ms(3), jitter: ms(1) };
+            way.judge(waited, &Carried::of(rate(mbit).bps(), 0), &excursions, &Leeway::default())
         };
-        assert_eq!([judge(0, 14, 9), judge(20, 11, 9), judge(40, 8, 9), judge(58, 5, 9)], [None; 4]);
-        assert_eq!(judge(70, 5, 7), None);
-        assert_eq!(judge(90, 5, 6), Some(rate(9)));
-        assert_eq!(way.same_for(at(1000), ms(0), ms(0), ms(0)), None, "it is known");
-        way.judge(at(100), ms(5), &Carried::of(6_000_000, 0), ms(1), &excursions);
-        assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100), ms(5), ms(1))), [None, Some(ms(5))]);
-        assert_eq!(way.same_for(at(200), ms(100), ms(5), ms(2)), None, "jitter hides it");
-        assert_eq!(way.same_for(at(200), ms(100), ms(6), ms(1)), None, "as much as is aimed at");
+        for (left, wait) in [(0, 14), (20, 11), (40, 8), (58, 5)] {
+            assert_eq!(judge(&mut way, left, wait, 9), None);
+        }
+        assert_eq!(judge(&mut way, 70, 5, 7), None);
+        assert_eq!(judge(&mut way, 90, 5, 6), Some(rate(9)));
+        assert_eq!(way.same_for(at(1000), ms(0)), None, "it is known");
+        assert_eq!(judge(&mut way, 100, 5, 6), None);
+        assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100))), [None, Some(ms(5))]);
     }
 }

@@ -18,7 +18,7 @@ use super::history::{self, History, LEAST_TARGET};
 use super::in_flight::{self, InFlight};
 use super::leeway::Leeway;
 use super::link_queue::{LinkQueue, SILENT};
-use super::longer_way::LongerWay;
+use super::longer_way::{self, LongerWay, Waited};
 use super::other_clock::{Fit, OtherClock};
 use super::others::{Finding, Others};
 use super::policed::{self, Policed};
@@ -388,12 +388,13 @@ impl RateLaw {
         wait: Duration,
         target: Duration,
     ) -> (Duration, Finding) {
-        if self.pace.is_none() || wait <= target {
+        let least = if self.is_pursuing { target / 4 } else { target };
+        if self.pace.is_none() || wait <= least {
             self.longer_way.forget();
             return (wait, Finding::Ours);
         }
-        let jitter = self.history.jitter();
-        let Some(before) = self.longer_way.judge(left, wait, &self.carried, jitter, &self.excursions) else {
+        let waited = Waited { left, wait, target, jitter: self.history.jitter() };
+        let Some(before) = self.longer_way.judge(waited, &self.carried, &self.excursions, &self.leeway) else {
             return (wait, Finding::Ours);
         };
         if !self.is_pursuing {
@@ -564,11 +565,31 @@ impl RateLaw {
 
     /// What waits for as long all the time is a queue or a longer way: less is sent, to see which.
     fn drain_what_stays(&mut self, now: Instant) {
-        let (time, least) = (self.reaction() * 2, self.target() * 2);
-        let Some(wait) = self.longer_way.same_for(now, time, least, self.history.jitter()) else { return };
+        let jitter = self.history.jitter();
+        let Some(wait) = self.longer_way.same_for(now, self.reaction() * 2) else { return };
+        if wait < self.target() * 2 {
+            if self.can_tell_a_queue(now, jitter) {
+                self.leeway.try_more(now, longer_way::telling(jitter), self.history.usual_gap());
+            }
+            return;
+        }
+        if !longer_way::is_clear(wait, jitter) {
+            return;
+        }
         // At the bound nothing else empties the link of what came while it stood still: a part of it, if all is too much.
         let wait = if self.is_pursuing { wait } else { wait.min(excursion::MOST_DRAINED) };
         self.excursions.drain_wait(now, wait, self.reaction());
+    }
+
+    /// If more is sent for a moment, what waits tells soon whether that waits, and does not vary as much by itself.
+    fn can_tell_a_queue(&self, now: Instant, jitter: Duration) -> bool {
+        let reaction = self.reaction();
+        let varies = Duration::from_nanos(part(reaction.as_nanos(), self.carried.variation()));
+        self.is_pursuing
+            && self.has_enough_to_send()
+            && self.is_usual(now)
+            && varies < longer_way::tolerance(jitter)
+            && self.way_back.wait() < reaction
     }
 
     /// Until something that is done about a change shows: the report about it must come back, is made of some packets, and

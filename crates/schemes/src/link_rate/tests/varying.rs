@@ -395,6 +395,26 @@ fn a_way_that_gets_a_little_longer_hides_no_faster_link() {
 }
 
 #[test]
+fn a_wait_that_stays_as_more_is_sent_hides_no_faster_link() {
+    // As at a handover: each wait is less than what is aimed at, or hardly more.
+    for longer_us in [500, 700, 900, 1100, 2000, 2500] {
+        for percent in [110, 120, 150, 250] {
+            let mut run = Run::new(None, mbit(32));
+            run.run(SECOND * 5);
+            run.link.rate = mbit(18);
+            run.run(SECOND * 12);
+            let rate = Rate::from_bps(mbit(18).bps() / 100 * percent);
+            (run.link.others, run.link.rate) = (Duration::from_micros(longer_us), rate);
+            run.run(SECOND * 3);
+            run.run(SECOND);
+            let used = run.use_of_link(SECOND);
+            assert!(used >= 93, "{longer_us} us longer, {percent} %: {used} %");
+            assert!(run.wait_p95() < MS * 8, "{longer_us} us longer, {percent} %: {}", run.wait_p95());
+        }
+    }
+}
+
+#[test]
 fn a_queue_that_stayed_for_a_while_is_no_longer_way_once_it_is_shorter() {
     let mut run = Run::new(None, mbit(10));
     run.run(SECOND * 5);
