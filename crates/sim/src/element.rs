@@ -70,6 +70,7 @@ impl PlacedElement {
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.body.poll_timeout().map(|due| Instant::ZERO + due.saturating_since(Instant::ZERO + self.clock))
     }
+
     /// Before it is called at `now`: whoever had asked for it may have put it off since.
     #[inline]
     pub fn put_off(&mut self, now: Instant) {
@@ -77,6 +78,7 @@ impl PlacedElement {
             host.put_off(now + self.clock);
         }
     }
+
     /// Makes sure that the queue has an event no later than its deadline. A deadline that moved later changes nothing: the
     /// pending event finds out.
     #[inline]

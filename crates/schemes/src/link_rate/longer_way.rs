@@ -61,12 +61,12 @@ impl LongerWay {
         let before = plateau.rate;
         let is_a_third_less = is_over && carried.has_fallen(before, others::THIRD) && wait < others::HOPELESS.0;
         let drained = excursions.drained(plateau.since, left);
-        let outlasts = is_over
+        let outlasts_less = is_over
             && is_clear(wait, jitter)
             && drained >= wait
             && plateau.wait.saturating_sub(wait) * SHORTER <= drained;
-        let outlasts = outlasts || leeway.pushed(plateau.since, left) >= telling(jitter);
-        (is_a_third_less || outlasts).then(|| {
+        let outlasts_more = leeway.pushed(plateau.since, left) >= telling(jitter);
+        (is_a_third_less || outlasts_less || outlasts_more).then(|| {
             self.forget();
             before
         })
@@ -78,12 +78,12 @@ impl LongerWay {
     }
 }
 
-/// What differs by less is the same.
+/// A wait that differs from another by less is the same.
 pub(super) fn tolerance(jitter: Duration) -> Duration {
     LEAST_TARGET.max(jitter * 2)
 }
 
-/// A queue that became longer by so much is not the same wait.
+/// Where packets would wait so much longer in a queue, a wait that is still the same is none.
 pub(super) fn telling(jitter: Duration) -> Duration {
     tolerance(jitter) * 2
 }
@@ -151,5 +151,6 @@ mod tests {
         assert_eq!(way.same_for(at(1000), ms(0)), None, "it is known");
         assert_eq!(judge(&mut way, 100, 5, 6), None);
         assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100))), [None, Some(ms(5))]);
+        assert_eq!([1, 2].map(|jitter| is_clear(ms(5), ms(jitter))), [true, false], "jitter hides it");
     }
 }

@@ -39,6 +39,8 @@ const SWINGS: u64 = 2;
 const LEAST_PACE: u64 = 100_000;
 /// With nothing waiting, the pace is so many millionths of the rate above it at first, and at most.
 const GAIN: (u64, u64) = (200_000, 1_000_000);
+/// Who waits less than one part in so many of the target found nothing waiting.
+const QUIET_PART: u64 = 4;
 /// So many reports one after the other find nothing waiting before the gain rises; each further one adds the first gain.
 const QUIET_REPORTS: u32 = 2;
 /// If nothing waits and what is carried rises with what is given, the link carries more than is known: with each report
@@ -388,7 +390,8 @@ impl RateLaw {
         wait: Duration,
         target: Duration,
     ) -> (Duration, Finding) {
-        let least = if self.is_pursuing { target / 4 } else { target };
+        // At the bound the rate cannot be too low, and a wait within what is aimed at says nothing.
+        let least = if self.is_pursuing { target / QUIET_PART } else { target };
         if self.pace.is_none() || wait <= least {
             self.longer_way.forget();
             return (wait, Finding::Ours);
@@ -515,7 +518,7 @@ impl RateLaw {
         if is_raised {
             self.leeway.note_raised(left);
         }
-        if wait < target / 4 && self.has_enough_to_send() && self.is_usual(now) {
+        if wait < target / QUIET_PART && self.has_enough_to_send() && self.is_usual(now) {
             self.quiet = self.quiet.saturating_add(1);
             self.followed = self.followed.saturating_add(u32::from(is_raised));
         } else {
@@ -550,7 +553,7 @@ impl RateLaw {
     fn excuse(&mut self, now: Instant) {
         let lost = self.history.loss().latest();
         let comes = self.suspects(now);
-        self.drain_what_stays(now);
+        self.look_into_what_stays(now);
         let begun = if self.is_pursuing {
             self.excursions.drain(now, comes)
         } else {
@@ -563,8 +566,9 @@ impl RateLaw {
         }
     }
 
-    /// What waits for as long all the time is a queue or a longer way: less is sent, to see which.
-    fn drain_what_stays(&mut self, now: Instant) {
+    /// What waits for as long all the time is a queue or a longer way. To see which, less is sent, or more for what is hardly longer than
+    /// what is aimed at: such a queue need not become shorter.
+    fn look_into_what_stays(&mut self, now: Instant) {
         let jitter = self.history.jitter();
         let Some(wait) = self.longer_way.same_for(now, self.reaction() * 2) else { return };
         if wait < self.target() * 2 {
@@ -581,7 +585,7 @@ impl RateLaw {
         self.excursions.drain_wait(now, wait, self.reaction());
     }
 
-    /// If more is sent for a moment, what waits tells soon whether that waits, and does not vary as much by itself.
+    /// More that is sent for a moment would show in how long packets wait: that is known soon, and does not change as much by itself.
     fn can_tell_a_queue(&self, now: Instant, jitter: Duration) -> bool {
         let reaction = self.reaction();
         let varies = Duration::from_nanos(part(reaction.as_nanos(), self.carried.variation()));
