@@ -12,6 +12,8 @@ const SAMPLES: usize = 16;
 
 /// HELLOs closer together are a mistake; without any distance they would never end.
 const SHORTEST_HELLO: Duration = Duration::from_millis(1);
+/// Where a link's rate keeps HELLOs apart, the other end counts as gone after so many that were not heard.
+const MISSED: u64 = 4;
 
 /// Refuses parameters `hello` and `peer_timeout` that stop time, or take the other end for gone between two HELLOs.
 ///
@@ -239,11 +241,11 @@ impl Peer {
         true
     }
 
-    /// HELLOs are at least so far apart from now on, because of the link's rate. The other end counts as gone no sooner
-    /// than after two of them.
+    /// HELLOs are at least so far apart from now on, because of the link's rate. The other end counts as gone no sooner than after
+    /// [`MISSED`] of them: some may be lost.
     pub fn keep_distance(&mut self, least: Duration) {
         self.hello_every = self.wanted.0.max(least);
-        self.timeout = self.wanted.1.max(self.hello_every * 2);
+        self.timeout = self.wanted.1.max(least * MISSED);
     }
 
     /// Says HELLO when due.
@@ -281,6 +283,17 @@ impl Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_behind_a_slow_link_is_gone_after_four_hellos_and_another_when_configured() {
+        let ms = Duration::from_millis;
+        let mut peer = Peer::new(ms(50), ms(128), None, 1);
+        let mut times = |least: u64| {
+            peer.keep_distance(ms(least));
+            (peer.hello_every, peer.timeout)
+        };
+        assert_eq!([0, 32, 400].map(&mut times), [(ms(50), ms(128)), (ms(50), ms(128)), (ms(400), ms(1600))]);
+    }
 
     #[test]
     fn an_end_whose_every_answer_takes_too_long_is_told_to_the_operator() {

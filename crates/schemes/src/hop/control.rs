@@ -5,8 +5,8 @@ use airtcp_core::{Context, Duration, Peer, Rate, control};
 
 /// Bytes of a HELLO and of the report that is sent with it.
 const HELLO_BYTES: u32 = 2 * (control::overhead(false, false) + 33);
-/// Share of the link that HELLOs may take, as a divisor.
-const HELLO_SHARE: u64 = 4;
+/// HELLOs take at most one part in so many of the link.
+const HELLO_PARTS: u64 = 16;
 
 /// Sends a control message to the other end of the link; it takes its time there.
 pub(crate) fn tell(cx: &mut Context<'_>, egress: &mut Egress, message: &[u8]) {
@@ -21,5 +21,5 @@ pub(crate) fn hello_share(egress: &Egress) -> Duration {
 
 /// The same on a link of this rate.
 pub(crate) fn hello_distance(rate: Option<Rate>) -> Duration {
-    time_on_link(rate, HELLO_BYTES) * HELLO_SHARE
+    time_on_link(rate, HELLO_BYTES) * HELLO_PARTS
 }

@@ -20,12 +20,13 @@ impl Default for Messages {
 }
 
 impl Messages {
-    /// Sends a message beside what waits in `egress`.
-    pub fn send(&mut self, cx: &mut Context<'_>, egress: &mut Egress, link_rate: &mut LinkRate, message: &[u8]) {
+    /// Sends a message beside what waits in `egress`; its bytes.
+    pub fn send(&mut self, cx: &mut Context<'_>, egress: &mut Egress, link_rate: &mut LinkRate, message: &[u8]) -> u32 {
         let bytes = cx.send_control(Peer::OTHER_END, message);
         if self.0.take(cx.now(), egress.transmission(bytes), AT_ONCE) {
             egress.charge(cx.now(), bytes);
         }
         link_rate.on_control(bytes);
+        bytes
     }
 }

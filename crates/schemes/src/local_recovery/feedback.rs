@@ -9,7 +9,7 @@ use airtcp_core::{Duration, Instant};
 const PARTS: u64 = 4;
 /// But so much of its time at once.
 const AT_ONCE: Duration = Duration::from_millis(20);
-/// About what one message takes.
+/// What one message takes, if it tells of little.
 pub(super) const BYTES: u32 = 110;
 /// What nobody else wants of the way back costs only one part in so many.
 const IDLE: u64 = 4;
@@ -47,13 +47,18 @@ impl Feedback {
         self.is_due = true;
     }
 
-    /// True if there is something to say now, with the report.
-    pub fn take(&mut self, now: Instant, egress: &Egress) -> Option<Option<Report>> {
-        if !self.is_due || !self.allowance.take(now, egress.transmission(BYTES), AT_ONCE) {
+    /// True if there is something to say now, with the report; [`charge`](Feedback::charge) follows.
+    pub fn take(&mut self, now: Instant) -> Option<Option<Report>> {
+        if !self.is_due || self.allowance.free_from(AT_ONCE) > now {
             return None;
         }
         self.is_due = false;
         Some(self.report.take())
+    }
+
+    /// What was said takes the way back for so long: the longer, the more of what came has to be told apart.
+    pub fn charge(&mut self, now: Instant, time: Duration) {
+        self.allowance.take(now, time, AT_ONCE);
     }
 
     /// The other end knows nothing any more.
@@ -70,14 +75,8 @@ impl Feedback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::egress::{EgressSettings, QueueSize};
-    use airtcp_core::{Rate, Rng};
 
     const MS: Duration = Duration::from_millis(1);
-
-    fn egress(rate: Option<Rate>) -> Egress {
-        Egress::new(EgressSettings::new(rate, QueueSize::packets(10)), &Rng::derive(1, "feedback"))
-    }
 
     fn report(name: u32) -> Report {
         Report { name, received: 0, stamp: 0 }
@@ -85,32 +84,33 @@ mod tests {
 
     #[test]
     fn a_narrow_way_back_gets_a_quarter_of_its_time_and_the_latest_report() {
-        // 110 bytes at 88 kbit/s take 10 ms.
-        let (mut feedback, egress) = (Feedback::default(), egress(Some(Rate::from_bps(88_000))));
-        let (mut sent, mut last) = (0, None);
-        for n in 0..1000 {
-            feedback.note(Some(report(n)));
-            feedback.want();
-            if let Some(told) = feedback.take(Instant::from_nanos(1_000_000_000) + MS * u64::from(n), &egress) {
-                (sent, last) = (sent + 1, told.map(|report| report.name));
-                assert_eq!(last, Some(n), "no old one");
+        for (time, messages) in [(10, 25..=30), (20, 12..=15)] {
+            let (mut feedback, mut sent, mut last) = (Feedback::default(), 0, None);
+            for n in 0..1000 {
+                let now = Instant::from_nanos(1_000_000_000) + MS * u64::from(n);
+                feedback.note(Some(report(n)));
+                feedback.want();
+                if let Some(told) = feedback.take(now) {
+                    feedback.charge(now, MS * time);
+                    (sent, last) = (sent + 1, told.map(|report| report.name));
+                    assert_eq!(last, Some(n), "no old one");
+                }
             }
+            assert!(messages.contains(&sent), "{sent}");
+            assert!(last.is_some_and(|name| name > 900));
         }
-        assert!((25..=28).contains(&sent), "{sent}");
-        assert!(last.is_some_and(|name| name > 900));
     }
 
     #[test]
     fn where_there_is_room_it_leaves_at_once_and_only_if_there_is_any() {
-        let (mut feedback, egress) = (Feedback::default(), egress(None));
-        let now = Instant::from_nanos(5);
-        assert_eq!((feedback.take(now, &egress), feedback.poll_timeout()), (None, None));
+        let (mut feedback, now) = (Feedback::default(), Instant::from_nanos(5));
+        assert_eq!((feedback.take(now), feedback.poll_timeout()), (None, None));
         feedback.note(Some(report(1)));
-        assert_eq!((feedback.take(now, &egress), feedback.poll_timeout()), (None, None), "it can wait");
+        assert_eq!((feedback.take(now), feedback.poll_timeout()), (None, None), "it can wait");
         feedback.note(None);
         feedback.want();
         assert!(feedback.poll_timeout().is_some());
-        assert_eq!(feedback.take(now, &egress), Some(Some(report(1))));
-        assert_eq!(feedback.take(now, &egress), None);
+        assert_eq!(feedback.take(now), Some(Some(report(1))));
+        assert_eq!(feedback.take(now), None);
     }
 }

@@ -278,10 +278,11 @@ impl Station {
         if is_due || report.is_some() && !can_wait {
             self.feedback.want();
         }
-        let Some(report) = self.feedback.take(cx.now(), &self.outgoing.egress) else { return };
+        let Some(report) = self.feedback.take(cx.now()) else { return };
         if let Some(ack) = self.receiver.acknowledge() {
             let losses = self.outgoing.ahead.may_be_long(self.peer.rtt()).then(|| self.losses());
-            self.outgoing.tell(cx, &Message::Ack((ack, LinkNews { losses, report })));
+            let bytes = self.outgoing.tell(cx, &Message::Ack((ack, LinkNews { losses, report })));
+            self.feedback.charge(cx.now(), self.outgoing.egress.transmission(bytes));
         }
     }
 
@@ -352,7 +353,7 @@ impl Element for Station {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        self.peer.keep_distance(hop::hello_share(&self.outgoing.egress));
+        self.peer.keep_distance(hop::hello_distance(self.outgoing.rate()));
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
             self.outgoing.tell(cx, &Message::Hello(hello));

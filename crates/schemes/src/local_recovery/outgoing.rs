@@ -190,7 +190,7 @@ impl Outgoing {
     }
 
     /// What the link carries as far as it is known.
-    fn rate(&self) -> Option<Rate> {
+    pub fn rate(&self) -> Option<Rate> {
         self.link_rate.of_link(&self.egress)
     }
 
@@ -517,9 +517,9 @@ impl Outgoing {
         }
     }
 
-    /// Sends a message to the other end.
-    pub fn tell(&mut self, cx: &mut Context<'_>, message: &Message) {
-        self.messages.send(cx, &mut self.egress, &mut self.link_rate, &message.encode());
+    /// Sends a message to the other end, and says how many bytes it has on the link.
+    pub fn tell(&mut self, cx: &mut Context<'_>, message: &Message) -> u32 {
+        self.messages.send(cx, &mut self.egress, &mut self.link_rate, &message.encode())
     }
 
     /// True if packets leave in frames.

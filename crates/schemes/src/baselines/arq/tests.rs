@@ -171,7 +171,7 @@ fn the_window_and_the_distance_of_hellos_follow_the_rate_of_the_queue() {
     let rate = bench.a.element.exchange.egress.rate().unwrap();
     bench.a.element.exchange.egress.set_rate(Some(Rate::from_bps(rate.bps() / 2)));
     assert_eq!(bench.a.element.window(), window / 2);
-    // 2 x (56 + 33) bytes take 178 ms at 8 kbit/s, and may take a quarter of the link.
+    // 2 x (56 + 33) bytes take 178 ms at 8 kbit/s, and may take a sixteenth of the link.
     bench.a.element.exchange.egress.set_rate(Some(Rate::from_bps(8000)));
-    assert_eq!(hellos(&mut bench), Duration::from_millis(4 * 178));
+    assert_eq!(hellos(&mut bench), Duration::from_millis(16 * 178));
 }
