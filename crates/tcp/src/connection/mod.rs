@@ -237,6 +237,11 @@ impl Connection {
         self.sender.has_more = has_more;
     }
 
+    /// The pacing rate is kept for whoever looks at [`Connection::sock`], even if neither the connection nor its controller needs it.
+    pub fn keep_pacing_rate(&mut self) {
+        self.sender.keep_pacing_rate();
+    }
+
     /// Bytes written that the peer has not acknowledged: what the send buffer holds.
     pub fn unacknowledged(&self) -> u64 {
         self.sender.buffer.unacknowledged()

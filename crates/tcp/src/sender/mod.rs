@@ -98,6 +98,8 @@ pub struct Sender {
     repair: recovery::Repair,
     /// Segments are spaced whatever the controller.
     paces: bool,
+    /// See [`Controller::has_cong_control`]: it is asked for with each acknowledgment.
+    has_cong_control: bool,
     /// Recovery is Linux's of today, and so is what belongs to it.
     follows_linux: bool,
     fin_sent: bool,
@@ -138,8 +140,10 @@ impl Sender {
             sk.snd_ssthresh = ssthresh.max(2);
         }
         let controller = config.controller.build();
+        let (has_cong_control, reads_pacing_rate) = (controller.has_cong_control(), controller.reads_pacing_rate());
         Sender {
             ecn_on_all: controller.needs_ecn(),
+            has_cong_control,
             sk,
             controller,
             buffer,
@@ -179,7 +183,7 @@ impl Sender {
             notice: notice::LossNotice::new(config.eln),
             probing: probing::Probing::default(),
             window_use: idle::WindowUse::new(config.slow_start_after_idle, config.initial_window),
-            pacer: pacing::Pacer::default(),
+            pacer: pacing::Pacer::new(config.pacing || config.tso || reads_pacing_rate),
             tso: tso::Tso::new(config.tso),
             #[cfg(test)]
             is_thorough: false,
@@ -192,7 +196,7 @@ impl Sender {
         if self.controller.wants_losses() {
             self.board.keep_losses();
         }
-        if self.controller.wants_losses() || self.controller.has_cong_control() {
+        if self.controller.wants_losses() || self.has_cong_control {
             self.board.keep_rates();
         }
         self.detector = recovery::make(self.repair, has_sack);
