@@ -13,7 +13,7 @@ use crate::guard::Guard;
 use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::look_ahead;
-use crate::network::{Network, Residents};
+use crate::network::{Departures, Network, Residents};
 use crate::pipe::{self, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
@@ -82,7 +82,7 @@ fn place_wlans(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> Result<C
         }
         let mut is_station: TiVec<NodeId, bool> = vec![false; topology.nodes.len()].into();
         spec.stations.iter().for_each(|station| is_station[*station] = true);
-        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, is_ending: false });
+        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, due: Instant::MAX, is_ending: false });
     }
     Ok((wlans, air_hops))
 }
@@ -111,9 +111,7 @@ impl<'t> Engine<'t> {
                 node_names: topology.nodes.clone(),
                 link_names: topology.links.iter().map(|link| link.name.clone()).collect(),
                 residents: ti_vec![Residents::default(); nodes],
-                departures: ti_vec![None; nodes],
                 tap: Tapped::new(tap),
-                until: Instant::MAX,
                 trace_hash: 0,
                 spares: Vec::new(),
                 unroutable: 0,
@@ -170,7 +168,8 @@ impl<'t> Engine<'t> {
         (*joints, *fans) = express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
         tap.set_lag(joints.iter().map(|joint| joint.unseen).max().unwrap_or_default());
         for pipe in self.network.pipes.keys() {
-            self.network.pipes[pipe].home = self.network.at_home(self.network.pipes[pipe].to, None);
+            let Residents { host, locals } = &self.network.residents[self.network.pipes[pipe].to];
+            self.network.pipes[pipe].home = host.filter(|_| locals.is_empty()).unwrap_or(ElementId::NONE);
         }
     }
 
@@ -185,6 +184,7 @@ impl<'t> Engine<'t> {
             rng,
             place,
             ledger: Ledger::default(),
+            departures: Departures::default(),
             beliefs: Vec::new(),
             refused: None,
             armed: Instant::MAX,

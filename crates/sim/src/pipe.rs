@@ -3,7 +3,7 @@
 use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
 use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
-use airtcp_core::{DropReason, Instant, Packet, Port};
+use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::{Link, Stays};
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -17,8 +17,8 @@ pub struct Pipe {
     pub ways: Ways,
     /// When the last packet that went straight on came out, and since when it had been the next.
     last_out: (Instant, Since),
-    /// Who takes what comes out of the fan of this pipe here, and where it comes in.
-    pub home: Option<(ElementId, Port)>,
+    /// The host that takes what comes out of the fan of this pipe here; nobody if there is none, or another element sees it first.
+    pub home: ElementId,
     /// Packets may go straight on from this pipe into those that only such pipes feed.
     pub is_express: bool,
     /// From the link's second node to its first.
@@ -126,7 +126,7 @@ impl Pipe {
         Pipe {
             ways: Ways::default(),
             last_out: (Instant::ZERO, Since::default()),
-            home: None,
+            home: ElementId::NONE,
             is_express: false,
             is_reverse,
             link,
@@ -179,15 +179,37 @@ impl Pipe {
     pub fn send_through(
         &mut self,
         now: Instant,
-        until: Instant,
         packet: &Packet,
         bytes: u32,
         tap: &mut Tapped<'_>,
     ) -> Result<Instant, Stays> {
-        let passed = self.link.send_through(now, until, bytes);
-        if let Some(tap) = tap.get() {
-            self.show_through(now, passed, packet, tap);
-        }
+        let passed = self.link.send_through(now, tap.limit(), bytes);
+        passed.or_else(|stays| self.send_seen_through(now, stays, packet, bytes, tap))
+    }
+
+    /// What stays because there is a tap passes as others do, once that has seen it.
+    #[cold]
+    #[inline(never)]
+    fn send_seen_through(
+        &mut self,
+        now: Instant,
+        stays: Stays,
+        packet: &Packet,
+        bytes: u32,
+        tapped: &mut Tapped<'_>,
+    ) -> Result<Instant, Stays> {
+        let until = tapped.until();
+        let Some(tap) = tapped.get() else { return Err(stays) };
+        let passed = match stays {
+            Stays::Late(at) if at <= until => {
+                self.link.count_through(bytes);
+                Ok(at)
+            }
+            stays => Err(stays),
+        };
+        let direction = self.direction();
+        tap.on_sent(now, direction, packet);
+        passed.into_iter().for_each(|at| tap.on_arrived(at, direction, packet));
         passed
     }
 
@@ -230,13 +252,6 @@ impl Pipe {
         let direction = self.direction();
         tap.on_sent(now, direction, &packet);
         self.link.send(now, packet, &mut |packet, reason| tap.on_lost(now, direction, &packet, reason));
-    }
-
-    #[cold]
-    fn show_through(&self, now: Instant, passed: Result<Instant, Stays>, packet: &Packet, tap: &mut dyn Tap) {
-        let direction = self.direction();
-        tap.on_sent(now, direction, packet);
-        passed.into_iter().for_each(|at| tap.on_arrived(at, direction, packet));
     }
 
     #[cold]

@@ -69,7 +69,11 @@ impl Application {
     /// Writes as much as fits, and closes behind the last byte of a file.
     pub fn write(&mut self, connection: &mut Connection) {
         if self.unwritten > 0 {
-            self.unwritten -= connection.write_virtual(self.unwritten);
+            let taken = connection.write_virtual(self.unwritten);
+            if taken == 0 {
+                return;
+            }
+            self.unwritten -= taken;
             if self.unwritten > 0 {
                 return;
             }

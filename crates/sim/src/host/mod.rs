@@ -184,12 +184,7 @@ impl Host {
         self.with_hidden.iter().find(owns).copied()
     }
 
-    #[inline]
     fn socket_at(&self, port: u16) -> Option<SocketId> {
-        if let [only] = &self.sockets.raw[..] {
-            // As on most hosts: its own port is nearer than the list.
-            return (only.port == port).then_some(SocketId::from(0));
-        }
         // The ports of flows between the same hosts follow each other.
         let (first, _) = self.ports.first()?;
         if let Some((known, socket)) = self.ports.get(usize::from(port.wrapping_sub(*first)))
@@ -272,18 +267,26 @@ impl Host {
         of_flow.or_else(|| self.workloads.iter().find_map(Requests::stream_failure))
     }
 
-    /// Asks the probes and workloads when they have something to do.
+    /// Sees which is the first of all deadlines.
     fn settle(&mut self) {
+        self.deadlines.settle(self.others());
+    }
+
+    /// When probes and workloads have something to do.
+    fn others(&self) -> Instant {
+        if self.probes.is_empty() && self.workloads.is_empty() {
+            return Instant::MAX; // As at most hosts.
+        }
         let probes = self.probes.iter().filter_map(Probe::next);
         let others = probes.chain(self.workloads.iter().filter_map(Requests::poll_timeout)).min();
-        self.deadlines.settle(others.unwrap_or(Instant::MAX));
+        others.unwrap_or(Instant::MAX)
     }
 
     /// A packet for no flow.
     #[inline(never)]
     fn handle_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
         self.take_stray(cx, packet);
-        self.settle();
+        self.deadlines.note(self.others());
     }
 
     /// It is of a workload, of a probe, or to be answered.
@@ -331,11 +334,10 @@ impl Host {
                 self.deadlines.pop();
                 continue;
             }
-            let moved = end.as_ref().map(FlowEnd::poll_timeout).filter(|due| due.is_none_or(|due| due > now));
-            let Some(due) = moved else { return Some(index) };
-            self.deadlines.pop();
-            *armed = Instant::MAX;
-            self.deadlines.arm(armed, index, due.unwrap_or(Instant::MAX));
+            let moved = end.as_ref().map(|end| end.poll_timeout().unwrap_or(Instant::MAX));
+            let Some(due) = moved.filter(|due| *due > now) else { return Some(index) };
+            *armed = due;
+            self.deadlines.put_off(due);
         }
         None
     }
@@ -345,6 +347,12 @@ impl Host {
         let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
         end.transmit(cx.now(), &mut HostOutlet(cx));
         self.deadlines.arm(armed, index, end.poll_timeout().unwrap_or(Instant::MAX));
+    }
+
+    /// When it wants to be called; the end of time for never.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.deadlines.first()
     }
 }
 
@@ -375,9 +383,20 @@ impl Element for Host {
             cx.discard(packet, DropReason::CORRUPTED);
             return;
         }
-        let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
         let now = cx.now();
-        let FlowSocket { end, application, armed, .. } = &mut self.sockets[index];
+        let (index, socket) = match &mut self.sockets.raw[..] {
+            // As on most hosts: its own port is nearer than the list.
+            [only]
+                if self.with_hidden.is_empty() && packet.tcp().is_some_and(|tcp| tcp.destination_port == only.port) =>
+            {
+                (SocketId::from(0), only)
+            }
+            _ => {
+                let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
+                (index, &mut self.sockets[index])
+            }
+        };
+        let FlowSocket { end, application, armed, .. } = socket;
         let due = match end {
             Some(FlowEnd::Tcp(connection)) => {
                 connection.handle_segment(now, &packet);
@@ -424,8 +443,7 @@ impl Element for Host {
         self.with_hidden.iter().filter_map(|index| self.sockets[*index].end.as_ref()).try_for_each(|end| end.check())
     }
 
-    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.first()
+        Some(self.deadline()).filter(|due| *due < Instant::MAX)
     }
 }
