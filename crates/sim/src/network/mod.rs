@@ -13,9 +13,9 @@ use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use crate::upcoming::{Entry, Upcoming};
-use airtcp_core::{DropReason, Instant, IpHeader, Packet, Port, TcpHeader};
+use airtcp_core::{DropReason, Instant, Packet, Port, TcpHeader};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::sync::Arc;
 use typed_index_collections::TiVec;
 
 /// See the module.
@@ -33,8 +33,8 @@ pub struct Network<'t> {
     /// Since when that has been the next of its source which the event that is handled causes.
     pub since: Since,
     pub routes: Routes,
-    pub node_names: TiVec<NodeId, String>,
-    pub link_names: TiVec<LinkId, String>,
+    pub node_names: TiVec<NodeId, Arc<str>>,
+    pub link_names: TiVec<LinkId, Arc<str>>,
     /// Who takes what is for each node itself.
     pub residents: TiVec<NodeId, Residents>,
     /// How the last packet of each node's own left. Mostly the next one goes the same way; routes and elements stay where they
@@ -69,9 +69,7 @@ pub struct Residents {
 /// How a packet left the node that it is from.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// Its addresses.
-    source: IpAddr,
-    destination: IpAddr,
+    /// The node that it is for.
     goal: NodeId,
     pub hop: Hop,
     /// The element that takes it before.
@@ -100,19 +98,18 @@ impl Network<'_> {
         mut packet: Packet,
     ) -> Option<Delivery> {
         let ip = packet.ip();
-        if let Some(Departure { source, destination, goal, hop, before }) = &self.departures[node]
-            && ip.source == *source
-            && ip.destination == *destination
+        let destination = address::node_of(&ip.destination);
+        let is_own = address::node_of(&ip.source) == Some(node);
+        if let Some(Departure { goal, hop, before }) = self.departures[node]
+            && is_own
+            && destination == Some(goal)
         {
-            if let Some(element) = *before {
+            if let Some(element) = before {
                 return Some(Delivery { element, port: Port::INNER, packet });
             }
-            let (hop, goal) = (*hop, *goal);
             self.send(now, hop, goal, packet);
             return None;
         }
-        let destination = address::node_of(&ip.destination);
-        let is_own = address::node_of(&ip.source) == Some(node);
         if destination == Some(node) {
             let Some((element, port)) = self.at_home(node, from) else {
                 self.drop_unroutable(now, node, &packet);
@@ -136,8 +133,7 @@ impl Network<'_> {
         }
         let before = self.before(hop, &packet).filter(|element| self.bound.get(element).is_none_or(|nodes| nodes[to]));
         if is_own {
-            let IpHeader { source, destination, .. } = *packet.ip();
-            self.departures[node] = Some(Departure { source, destination, goal: to, hop, before });
+            self.departures[node] = Some(Departure { goal: to, hop, before });
         }
         if let Some(element) = before {
             return Some(Delivery { element, port: Port::INNER, packet });
