@@ -176,7 +176,7 @@ impl<'t> Engine<'t> {
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
         let index = self.elements.next_key();
         let rng = Rng::derive(self.settings.seed, &name);
-        let place = Place { name, index, node, exit, peer: None };
+        let place = Place { name: name.into(), index, node, exit, peer: None };
         let clock = if matches!(body, ElementKind::Scheme(_)) { self.settings.uptime } else { Duration::ZERO };
         self.elements.push_and_get_key(PlacedElement {
             body,
@@ -328,7 +328,7 @@ impl<'t> Engine<'t> {
             let (from, to) = (flow.from, flow.to);
             self.check_reach(topology, &flow.name, [from, to])?;
             if let Some(reason) = flow.socket.settings.live_only() {
-                return Err(SimError::LiveOnly { flow: flow.name.clone(), reason });
+                return Err(SimError::LiveOnly { flow: flow.name.to_string(), reason });
             }
             let (sender, receiver) = (self.host_of(from), self.host_of(to));
             let run = self.settings.clone();
@@ -346,7 +346,7 @@ impl<'t> Engine<'t> {
         if from != to && routes.towards(from, to).is_some() && routes.towards(to, from).is_some() {
             return Ok(());
         }
-        let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
+        let [from, to] = [from, to].map(|node| topology.nodes[node].to_string());
         Err(SimError::Unreachable { flow: flow.to_owned(), from, to })
     }
 

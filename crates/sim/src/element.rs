@@ -31,23 +31,29 @@ impl ElementKind {
 }
 
 /// An element and what the engine knows of it.
+///
+/// In this order in memory, so that a packet for a host touches three cache lines of it.
+#[repr(C, align(64))]
 pub struct PlacedElement {
     pub body: ElementKind,
+    pub place: Place,
     /// How much more than the engine's its machine's clock shows: nothing at hosts.
     pub clock: Duration,
-    pub rng: Rng,
-    pub place: Place,
+    /// When the queue has its timeout; the end of time for never.
+    pub armed: Instant,
     pub ledger: Ledger,
     pub departures: Departures,
+    pub rng: Rng,
+    /// Timeouts handled at one and the same time.
+    pub busy: (Instant, u32),
     /// What it believed of its link, at each sample.
     pub beliefs: Vec<Belief>,
     /// The port that has refused a packet and owes a call of `handle_ready`.
     pub refused: Option<Port>,
-    /// When the queue has its timeout; the end of time for never.
-    pub armed: Instant,
-    /// Timeouts handled at one and the same time.
-    pub busy: (Instant, u32),
 }
+
+const _: () = assert!(size_of::<PlacedElement>() == 384, "six cache lines");
+const _: () = assert!(std::mem::offset_of!(PlacedElement, ledger) == 128, "two before the accounts");
 
 impl PlacedElement {
     /// When it wants to be called, on the engine's clock; the end of time for never.
@@ -110,7 +116,7 @@ pub enum Exit {
 #[derive(Clone, Debug)]
 pub struct Place {
     /// "schemes.repair.a" or "hosts.sender"
-    pub name: String,
+    pub name: Box<str>,
     pub index: ElementId,
     pub node: NodeId,
     /// What is behind [`Port::LINK`].

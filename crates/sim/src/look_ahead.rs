@@ -32,6 +32,8 @@ const WAY: usize = 5;
 const LINK: usize = 4;
 /// Of a packet that passes links: its IP header and the numbers in its TCP header.
 const PASSING_MEMORY: usize = 128;
+/// Of an element that is a host: see [`PlacedElement`].
+const ELEMENT_MEMORY: usize = 192;
 /// Of a link that is idle: see [`crate::pipe::Pipe`].
 const PASSED_MEMORY: usize = 128;
 
@@ -51,7 +53,7 @@ impl Engine<'_> {
             fetch_from(packet.ip(), Packet::HEADER_MEMORY);
         }
         if let Some(element) = coming(ELEMENT).and_then(|next| self.element_behind(next)) {
-            fetch(element);
+            fetch_from(element, ELEMENT_MEMORY);
         }
         if let Some(next) = coming(SOCKET)
             && let Some(PlacedElement { body: ElementKind::Host(host), departures, .. }) = self.element_behind(next)

@@ -5,6 +5,7 @@ use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::{Link, Stays};
+use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
 
 /// A link direction between two nodes.
@@ -19,13 +20,13 @@ pub struct Pipe {
     last_out: (Instant, Since),
     /// The host that takes what comes out of the fan of this pipe here; nobody if there is none, or another element sees it first.
     pub home: ElementId,
+    pub to: NodeId,
+    pub link: Link,
+    id: LinkId,
     /// Packets may go straight on from this pipe into those that only such pipes feed.
     pub is_express: bool,
     /// From the link's second node to its first.
     is_reverse: bool,
-    pub link: Link,
-    id: LinkId,
-    pub to: NodeId,
     /// The scheme element that gets packets before they enter.
     pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
@@ -141,7 +142,7 @@ impl Pipe {
     }
 
     /// What it is called, where the links have these names.
-    pub fn name(&self, links: &TiSlice<LinkId, String>) -> String {
+    pub fn name(&self, links: &TiSlice<LinkId, Arc<str>>) -> String {
         name_of(&links[self.id], self.is_reverse)
     }
 

@@ -69,7 +69,7 @@ impl<G, T> Upcoming<G, T> {
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
     #[inline]
     pub fn push(&mut self, entry: Entry<G, T>) -> bool {
-        if self.latest >= entry.at {
+        if self.latest >= entry.at || self.all.len() == self.all.capacity() {
             return self.insert(entry);
         }
         self.latest = entry.at;
@@ -78,8 +78,14 @@ impl<G, T> Upcoming<G, T> {
         is_first
     }
 
+    /// The same anywhere, and where there is no room. An eighth more is made at a time: with thousands of flows these are long, and
+    /// go through all the memory that they have.
     #[inline(never)]
     fn insert(&mut self, entry: Entry<G, T>) -> bool {
+        if self.all.len() == self.all.capacity() {
+            self.all.reserve_exact((self.all.len() / 8).max(16));
+        }
+        self.latest = self.latest.max(entry.at);
         let mut place = self.place_of_key(entry.key());
         while place > 0 && self.is_before(&entry, place - 1) {
             place -= 1;

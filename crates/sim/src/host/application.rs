@@ -7,21 +7,22 @@ use airtcp_core::{Duration, Instant};
 use airtcp_schemes::socket::Socket;
 use airtcp_tcp::Connection;
 
-/// See the module.
+/// See the module. In this order in memory: first what either end needs for each packet, then what a sender does.
+#[repr(C)]
 pub struct Application {
     pub role: Role,
-    /// Bytes it has still to write: the connection takes what its send buffer holds.
-    unwritten: u64,
-    /// The sender's application has closed.
-    has_closed: bool,
-    /// Round trips of a sender, one-way delays at a receiver of datagrams.
-    pub rounds: Rounds,
-    rtt_samples: u64,
+    pub digest: Option<Box<Digest>>,
+    pub completed_at: Option<Instant>,
     pub last_progress: (Instant, u64),
     pub longest_stall: Duration,
+    /// Bytes it has still to write: the connection takes what its send buffer holds.
+    unwritten: u64,
+    rtt_samples: u64,
     pub established_at: Option<Instant>,
-    pub completed_at: Option<Instant>,
-    pub digest: Option<Box<Digest>>,
+    /// Round trips of a sender, one-way delays at a receiver of datagrams.
+    pub rounds: Rounds,
+    /// The sender's application has closed.
+    has_closed: bool,
 }
 
 /// Which end it is.

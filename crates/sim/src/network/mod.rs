@@ -18,6 +18,7 @@ use crate::tap::Tapped;
 use crate::upcoming::{Entry, Upcoming};
 use airtcp_core::{DropReason, Instant, Packet, Port, TcpHeader};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use typed_index_collections::TiVec;
 
 /// See the module.
@@ -35,8 +36,8 @@ pub struct Network<'t> {
     /// Since when that has been the next of its source which the event that is handled causes.
     pub since: Since,
     pub routes: Routes,
-    pub node_names: TiVec<NodeId, String>,
-    pub link_names: TiVec<LinkId, String>,
+    pub node_names: TiVec<NodeId, Arc<str>>,
+    pub link_names: TiVec<LinkId, Arc<str>>,
     /// Who takes what is for each node itself.
     pub residents: TiVec<NodeId, Residents>,
     pub tap: Tapped<'t>,

@@ -36,10 +36,10 @@ impl Connection {
 
     /// True if a segment is of this connection, from the other end.
     fn is_addressee(&self, packet: &Packet, tcp: &TcpHeader) -> bool {
-        let (local, remote, ip) = (&self.local, &self.remote, packet.ip());
-        (tcp.source_port, tcp.destination_port) == (remote.port, local.port)
-            && ip.source == remote.address
-            && ip.destination == local.address
+        let (ours, ip) = (&self.flow, packet.ip());
+        (tcp.source_port, tcp.destination_port) == (ours.destination_port, ours.source_port)
+            && ip.source == ours.destination
+            && ip.destination == ours.source
     }
 
     fn handle_synchronised(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
