@@ -1,6 +1,6 @@
 //! The hold model (Vaucher & Duval, CACM 18(4), 1975): with a constant number of events pending, the earliest is taken
 //! and one put in its place an exponential time later. Our queue against the standard library's heap with the same
-//! events, in turns.
+//! events, in turns; and what is left of the time where nothing is put in order, which no queue can undercut.
 
 use crate::verdicts::Verdicts;
 use airtcp_core::{Duration, Instant, Rng};
@@ -54,18 +54,46 @@ impl Queue for Heap {
     }
 }
 
-/// Prints both and judges their ratio.
+/// No queue: events come in an order that was drawn beforehand, whatever their times. It reads and writes what every queue
+/// keeps of a source.
+struct Unordered {
+    kept: Vec<(Instant, Since, u64)>,
+    order: Vec<Source>,
+    turn: usize,
+    put: u64,
+}
+
+impl Queue for Unordered {
+    fn new(pending: u32) -> Self {
+        let mut rng = Rng::derive(1, "unordered");
+        let mut order: Vec<Source> = (0..pending).collect();
+        (1..order.len()).for_each(|place| order.swap(place, rng.below(place as u64 + 1) as usize));
+        Unordered { kept: vec![(Instant::ZERO, Since::default(), 0); pending as usize], order, turn: 0, put: 0 }
+    }
+    fn take(&mut self) -> (Instant, Source) {
+        let source = self.order[self.turn];
+        self.turn = if self.turn + 1 == self.order.len() { 0 } else { self.turn + 1 };
+        (self.kept[source as usize].0, source)
+    }
+    fn put(&mut self, at: Instant, source: Source) {
+        self.put += 1;
+        self.kept[source as usize] = (at, Since::default(), self.put);
+    }
+}
+
+/// Prints all and judges the ratio of the first two.
 pub fn compare(verdicts: &mut Verdicts) {
     verdicts.of(&format!("event queue, hold model with exponential increments, ns per hold (fastest of {ROUNDS})"));
     let waits = exponential_waits();
     for pending in PENDING {
-        let mut times = [Vec::new(), Vec::new()];
+        let mut times = [Vec::new(), Vec::new(), Vec::new()];
         for _ in 0..ROUNDS {
             times[0].push(hold::<EventQueue>(pending, &waits));
             times[1].push(hold::<Heap>(pending, &waits));
+            times[2].push(hold::<Unordered>(pending, &waits));
         }
-        let [ours, heap] = times.map(fastest);
-        println!("  {pending:>7} pending: {ours:6.1} ours, {heap:6.1} BinaryHeap");
+        let [ours, heap, unordered] = times.map(fastest);
+        println!("  {pending:>7} pending: {ours:6.1} ours, {heap:6.1} BinaryHeap, {unordered:6.1} without any order");
         verdicts.at_least(&format!("x BinaryHeap with {pending} pending"), heap / ours, TARGET);
     }
     println!();
@@ -75,7 +103,8 @@ pub fn compare(verdicts: &mut Verdicts) {
 pub fn train() {
     let waits = exponential_waits();
     for pending in [300, 30_000] {
-        black_box(hold::<EventQueue>(pending, &waits) + hold::<Heap>(pending, &waits));
+        let [ours, heap, unordered] = [hold::<EventQueue>, hold::<Heap>, hold::<Unordered>];
+        black_box(ours(pending, &waits) + heap(pending, &waits) + unordered(pending, &waits));
     }
 }
 

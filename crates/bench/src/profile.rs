@@ -184,9 +184,13 @@ const NEXT: &str = "
 - Half goes into TCP and its host, spread thin over what the model asks for. Acknowledgments that are only progress have a short
   way, and so have duplicates that say nothing else, half of those that 50 flows get in the first five seconds. An eighth goes
   into the lists of what comes out of links and the event queue.
+- The event queue takes 14 ns for an event with 1,000 pending and 41 with 100,000, of which 1.5 and 4 have nothing to do with order
+  (`airtcp-bench hold`). A calendar in the same loop, its buckets of up to 16 sorted by counting when their time comes, takes 9 to 10
+  and 35 to 50: 3.8 to 4.0 and 2.5 to 3.8 times as fast as the heap. What is left of it is instructions (170 for an event), then
+  caches. Most events of a run are of few sources, which have a tournament of their own with few levels.
 - A profile-guided build lays the code of a packet together, and takes 13 to 27 % less time than
   the plain release build (`airtcp-bench simulate`), with a tenth fewer instructions.
-- What many flows cost more than one is memory: a connection is 1.8 KiB, and more with receive habits (autotuning, GRO); a host's
+- What many flows cost more than one is memory: a connection is 1.7 KiB, and more with receive habits (autotuning, GRO); a host's
   end of a flow is half a KiB, each direction of a link a third of one, and each segment in flight 24 bytes. Of 200 hosts and more it is fetched before the packet arrives that needs it
   (`crates/sim/src/look_ahead.rs`). Less of it, and what each packet touches in few cache lines, is what 20,000 flows need.
 - Checks of overflow stay, but for counts of 64 bits that take single steps: those were 100 of 4,280 instructions for a data packet

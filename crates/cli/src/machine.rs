@@ -1,7 +1,9 @@
 //! `manifest.json`: by whom and on what the results were made.
 
 use airtcp_experiment::results::METHOD;
-use object::{Object, ReadCache};
+use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -64,11 +66,19 @@ pub(crate) fn build() -> String {
     format!("{} {REVISION} {}", env!("CARGO_PKG_VERSION"), content.unwrap_or_else(|_| "unknown".to_owned()))
 }
 
-/// The build ID that the linker made of a program's content (`NT_GNU_BUILD_ID`), if it did.
+/// The build ID that the linker made of a program's content (`NT_GNU_BUILD_ID`), if it did. Only the notes are read, not the
+/// symbols.
 fn build_id(file: &File) -> Option<String> {
     let cache = ReadCache::new(file);
-    let id = object::File::parse(&cache).ok()?.build_id().ok()??;
-    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+    let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, &cache).ok()?;
+    let mut notes = segments.iter().filter_map(|segment| segment.notes(endian, &cache).ok()?);
+    let id = notes.find_map(|mut notes| {
+        let mut all = std::iter::from_fn(move || notes.next().ok()?);
+        all.find(|note| note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID)
+    })?;
+    Some(id.desc().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn hash_of(mut file: &File) -> io::Result<String> {

@@ -6,6 +6,7 @@
 use crate::event::Event;
 use crate::port::Port;
 use crate::reason::{CreateReason, DropReason};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Adds one to a count. One of 64 bits that takes single steps is full after centuries: its end need not be looked for, and this
@@ -23,11 +24,16 @@ pub const fn count_bytes(count: &mut u64, bytes: u32) {
 
 /// How often each of a few things happened, in the order in which they first did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts<K>(Vec<(K, u64)>);
+pub struct Counts<K> {
+    /// Mostly the only one: it needs no memory of its own.
+    first: Option<(K, u64)>,
+    #[expect(clippy::box_collection, reason = "there are three of these in each of thousands of elements")]
+    others: Option<Box<Vec<(K, u64)>>>,
+}
 
 impl<K> Default for Counts<K> {
     fn default() -> Self {
-        Counts(Vec::new())
+        Counts { first: None, others: None }
     }
 }
 
@@ -35,7 +41,7 @@ impl<K: Copy + PartialEq> Counts<K> {
     /// Adds one to the count of `key`.
     #[inline]
     pub fn add_one(&mut self, key: K) {
-        match self.0.first_mut() {
+        match &mut self.first {
             // A host makes packets for one reason only.
             Some((first, count)) if *first == key => count_one(count),
             _ => self.add(key, 1),
@@ -45,30 +51,39 @@ impl<K: Copy + PartialEq> Counts<K> {
     /// Adds to the count of `key`.
     #[inline(never)]
     pub fn add(&mut self, key: K, amount: u64) {
-        match self.0.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, count)) => *count += amount,
-            None => self.0.push((key, amount)),
+        let mut all = self.first.iter_mut().chain(self.others.iter_mut().flat_map(|others| others.iter_mut()));
+        if let Some((_, count)) = all.find(|(known, _)| *known == key) {
+            *count += amount;
+        } else if self.first.is_none() {
+            self.first = Some((key, amount));
+        } else {
+            self.others.get_or_insert_default().push((key, amount));
         }
     }
 
     /// The count of `key`.
     pub fn get(&self, key: K) -> u64 {
-        self.0.iter().find(|(known, _)| *known == key).map_or(0, |(_, count)| *count)
+        self.all().find(|(known, _)| *known == key).map_or(0, |(_, count)| *count)
     }
 
     /// All that were counted.
     pub fn iter(&self) -> impl Iterator<Item = (K, u64)> + '_ {
-        self.0.iter().copied()
+        self.all().copied()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &(K, u64)> {
+        self.first.iter().chain(self.others.iter().flat_map(|others| others.iter()))
     }
 
     /// The sum of all counts.
     pub fn total(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.all().map(|(_, count)| count).sum()
     }
 }
 
-/// See the module.
+/// See the module. What most packets count comes first in memory, in 64 bytes.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Ledger {
     /// Packets given to the element, by the port they came in at.
     pub received: [u64; 2],

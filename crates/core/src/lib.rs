@@ -40,7 +40,7 @@ pub use given::Given;
 pub use ledger::{Balance, Counts, Ledger, count_bytes, count_one};
 pub use packet::{
     CONTROL_DSCP, Ecn, Fields, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
-    TcpOptions, Template, Timestamps,
+    TcpOptions, Timestamps,
 };
 pub use port::Port;
 pub use reason::{CreateReason, DropReason};

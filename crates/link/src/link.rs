@@ -180,13 +180,13 @@ impl Link {
         if varies { Duration::ZERO } else { self.delay }
     }
 
-    /// When a packet of `bytes` on the medium comes out of the link that is sent now, no later than `until`. Where [`Link::send`]
-    /// takes the packet, here it stays with the caller. Only for links with [`Link::is_express`].
+    /// When a packet of `bytes` on the medium comes out of the link that is sent now, which has to be before `limit`. Where
+    /// [`Link::send`] takes the packet, here it stays with the caller. Only for links with [`Link::is_express`].
     ///
     /// # Errors
     /// Why it does not come out: then it belongs to [`Link::keep`].
     #[inline(always)]
-    pub fn send_through(&mut self, now: Instant, until: Instant, bytes: u32) -> Result<Instant, Stays> {
+    pub fn send_through(&mut self, now: Instant, limit: Instant, bytes: u32) -> Result<Instant, Stays> {
         debug_assert!(self.is_express(), "only the link itself knows when a packet comes out");
         // One that is as long as the one before is not too long, and no limit counts while nothing waits.
         let end = match self.transmitter.accept_alike(now, bytes) {
@@ -198,12 +198,18 @@ impl Link {
             None => return Err(Stays::Refused),
         };
         let at = end.saturating_add(self.delay);
-        if at > until {
+        if at >= limit {
             return Err(Stays::Late(at));
         }
+        self.count_through(bytes);
+        Ok(at)
+    }
+
+    /// A packet that was too late for [`Link::send_through`] stays with the caller, who goes on with it all the same.
+    #[inline(always)]
+    pub fn count_through(&mut self, bytes: u32) {
         count_one(&mut self.passed_packets);
         count_bytes(&mut self.passed_bytes, bytes);
-        Ok(at)
     }
 
     /// Takes a packet that did not come out of [`Link::send_through`]: it is dropped, or stays in the link.

@@ -3,6 +3,7 @@
 use crate::dot11::Bss;
 use crate::index::{AirHopId, ElementId, InterfaceId, NodeId, WlanId};
 use crate::tap::Direction;
+use airtcp_core::Instant;
 use typed_index_collections::TiVec;
 
 /// One direction between an access point and one of its stations.
@@ -35,6 +36,8 @@ pub struct Wlan {
     pub is_station: TiVec<NodeId, bool>,
     /// The first of its hops: up and down for each station in turn.
     pub first_air_hop: AirHopId,
+    /// When the queue has its event; the end of time for never.
+    pub due: Instant,
     /// An exchange ends: when the next one does is looked up once all that follows from it is done.
     pub is_ending: bool,
 }

@@ -14,7 +14,7 @@ pub struct Approach {
     /// The link.
     pub pipe: PipeId,
     /// By the time at which they enter, and where they go.
-    pub packets: Upcoming<(NodeId, Packet)>,
+    pub packets: Upcoming<NodeId, Packet>,
     /// So long after a packet has entered nothing can be seen of it.
     pub unseen: Duration,
 }

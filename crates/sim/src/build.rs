@@ -13,7 +13,7 @@ use crate::guard::Guard;
 use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::look_ahead;
-use crate::network::{Network, Residents};
+use crate::network::{Departures, Network, Residents};
 use crate::pipe::{self, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
@@ -82,7 +82,7 @@ fn place_wlans(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> Result<C
         }
         let mut is_station: TiVec<NodeId, bool> = vec![false; topology.nodes.len()].into();
         spec.stations.iter().for_each(|station| is_station[*station] = true);
-        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, is_ending: false });
+        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, due: Instant::MAX, is_ending: false });
     }
     Ok((wlans, air_hops))
 }
@@ -111,9 +111,7 @@ impl<'t> Engine<'t> {
                 node_names: topology.nodes.clone(),
                 link_names: topology.links.iter().map(|link| link.name.clone()).collect(),
                 residents: ti_vec![Residents::default(); nodes],
-                departures: ti_vec![None; nodes],
                 tap: Tapped::new(tap),
-                until: Instant::MAX,
                 trace_hash: 0,
                 spares: Vec::new(),
                 unroutable: 0,
@@ -170,14 +168,15 @@ impl<'t> Engine<'t> {
         (*joints, *fans) = express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
         tap.set_lag(joints.iter().map(|joint| joint.unseen).max().unwrap_or_default());
         for pipe in self.network.pipes.keys() {
-            self.network.pipes[pipe].home = self.network.at_home(self.network.pipes[pipe].to, None);
+            let Residents { host, locals } = &self.network.residents[self.network.pipes[pipe].to];
+            self.network.pipes[pipe].home = host.filter(|_| locals.is_empty()).unwrap_or(ElementId::NONE);
         }
     }
 
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
         let index = self.elements.next_key();
         let rng = Rng::derive(self.settings.seed, &name);
-        let place = Place { name, index, node, exit, peer: None };
+        let place = Place { name: name.into(), index, node, exit, peer: None };
         let clock = if matches!(body, ElementKind::Scheme(_)) { self.settings.uptime } else { Duration::ZERO };
         self.elements.push_and_get_key(PlacedElement {
             body,
@@ -185,6 +184,7 @@ impl<'t> Engine<'t> {
             rng,
             place,
             ledger: Ledger::default(),
+            departures: Departures::default(),
             beliefs: Vec::new(),
             refused: None,
             armed: Instant::MAX,
@@ -328,7 +328,7 @@ impl<'t> Engine<'t> {
             let (from, to) = (flow.from, flow.to);
             self.check_reach(topology, &flow.name, [from, to])?;
             if let Some(reason) = flow.socket.settings.live_only() {
-                return Err(SimError::LiveOnly { flow: flow.name.clone(), reason });
+                return Err(SimError::LiveOnly { flow: flow.name.to_string(), reason });
             }
             let (sender, receiver) = (self.host_of(from), self.host_of(to));
             let run = self.settings.clone();
@@ -346,7 +346,7 @@ impl<'t> Engine<'t> {
         if from != to && routes.towards(from, to).is_some() && routes.towards(to, from).is_some() {
             return Ok(());
         }
-        let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
+        let [from, to] = [from, to].map(|node| topology.nodes[node].to_string());
         Err(SimError::Unreachable { flow: flow.to_owned(), from, to })
     }
 

@@ -12,12 +12,12 @@ use crate::events::{Kind, Sources};
 use crate::guard::Guard;
 use crate::index::{ElementId, FanId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId, WorkloadId};
 use crate::io::{ElementIo, Work};
-use crate::network::{Delivery, Network};
+use crate::network::{Delivery, Departures, Network};
 use crate::outcome::{LevelSample, Outcome};
 use crate::settings::RunSettings;
 use crate::tap::Direction;
 use crate::upcoming::Entry;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port, TxStatus, count_one};
+use airtcp_core::{Context, DropReason, Duration, Element, Instant, Packet, Peer, Port, TxStatus, count_one};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
 
@@ -49,7 +49,7 @@ pub struct Engine<'t> {
 impl Engine<'_> {
     /// Runs until `end` and reports.
     pub fn run(mut self, end: Instant) -> Result<Outcome, SimError> {
-        self.network.until = end;
+        self.network.tap.set_until(end);
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         let (fans, joints, elements) = (self.network.fans.len(), self.network.joints.len(), self.elements.len());
         self.network.sources = Sources { fans, joints, pipes, cells, elements };
@@ -107,7 +107,7 @@ impl Engine<'_> {
     fn handle_room(&mut self, index: ElementId) {
         self.network.queue.cancel(self.network.sources.of(Kind::Ready(index)));
         if let Some(port) = self.elements[index].refused.take() {
-            self.call(index, None, |body, cx| body.element().handle_ready(cx, port));
+            self.call(index, |body, cx| body.element().handle_ready(cx, port));
         }
         self.drain_work();
     }
@@ -127,14 +127,14 @@ impl Engine<'_> {
     fn time_out(&mut self, index: ElementId) {
         let slot = &mut self.elements[index];
         slot.put_off(self.now);
-        if slot.poll_timeout().is_none_or(|due| due > self.now) {
+        if slot.deadline() > self.now {
             return slot.arm(self.now, &mut self.network);
         }
         if slot.is_stuck(self.now) {
             // Not armed again: the run goes on without it and fails its checks.
             return self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
         }
-        self.call(index, None, |body, cx| body.element().handle_timeout(cx));
+        self.call(index, |body, cx| body.element().handle_timeout(cx));
     }
 
     fn handle_arrival(&mut self, pipe: PipeId) {
@@ -154,14 +154,24 @@ impl Engine<'_> {
     /// The next packet of a fan arrives at its goal. It was shown and traced when it was sent there.
     fn handle_fan(&mut self, fan: FanId) {
         self.look_ahead(fan);
-        if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
+        if let Some(Entry { at, from, goal: element, what: packet, .. }) = self.network.fans[fan].pop() {
+            debug_assert_eq!(at, self.now, "the event is that of the first");
             self.guard.step();
-            let pipe = &self.network.pipes[from];
-            let (node, home) = (pipe.to, pipe.home);
-            self.come_home(node, home, packet);
+            if element != ElementId::NONE && !is_control(&packet) {
+                self.deliver(Delivery { element, port: Port::INNER, packet });
+            } else {
+                self.come_out(from, packet);
+            }
             self.drain_work();
         }
         self.network.schedule_fan(fan);
+    }
+
+    /// The same of a packet that is not for a host, or that another element sees before.
+    #[inline(never)]
+    fn come_out(&mut self, from: PipeId, packet: Packet) {
+        let node = self.network.pipes[from].to;
+        self.come_home(node, self.network.at_home(node, None), packet);
     }
 
     /// An exchange on the medium of a cell ends.
@@ -171,7 +181,9 @@ impl Engine<'_> {
         let wlan = &mut self.network.wlans[cell];
         wlan.is_ending = true;
         wlan.bss.advance(self.now, &mut reports);
-        for report in reports.drain(..) {
+        // Mostly there is one; the first is the last, then.
+        reports.reverse();
+        while let Some(report) = reports.pop() {
             match report {
                 Report::Delivered { from, to, packet } => {
                     let air_hop = self.network.wlans[cell].air_hop(from, to);
@@ -259,12 +271,12 @@ impl Engine<'_> {
     /// Tells an element what became of a packet.
     fn tell_status(&mut self, element: ElementId, status: TxStatus) {
         let status = TxStatus { at: status.at + self.elements[element].clock, ..status };
-        self.call(element, None, |body, cx| body.element().handle_tx_status(cx, status));
+        self.call(element, |body, cx| body.element().handle_tx_status(cx, status));
     }
 
     #[inline]
     fn forward(&mut self, node: NodeId, packet: Packet) {
-        if let Some(delivery) = self.network.forward(self.now, node, None, packet) {
+        if let Some(delivery) = self.network.forward(self.now, node, None, &mut Departures::default(), packet) {
             self.deliver(delivery);
         }
     }
@@ -279,7 +291,7 @@ impl Engine<'_> {
             } else if let Some((element, message)) = read_control(&packet)
                 && self.elements.get(element).is_some()
             {
-                self.call(element, None, |body, cx| body.element().handle_control(cx, Peer::OTHER_END, &message));
+                self.call(element, |body, cx| body.element().handle_control(cx, Peer::OTHER_END, &message));
             }
         } else if let Some(to) = destination
             && let Some(hop) = self.network.routes.towards(node, to)
@@ -288,21 +300,38 @@ impl Engine<'_> {
         }
     }
 
+    /// A packet comes to an element: nearly every one of a run ends at a host.
+    #[inline]
     fn deliver(&mut self, delivery: Delivery) {
         let Delivery { element, port, packet } = delivery;
-        self.call(element, Some(port), |body, cx| body.handle_packet(cx, port, packet));
-    }
-
-    /// Calls an element, with a packet that comes in through `arrival` if there is one.
-    fn call(&mut self, index: ElementId, arrival: Option<Port>, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
-        let slot = &mut self.elements[index];
-        if let Some(port) = arrival {
-            slot.ledger.receive(port);
-        }
+        let slot = &mut self.elements[element];
+        slot.ledger.receive(port);
+        let ElementKind::Host(host) = &mut slot.body else {
+            return self.call(element, |body, cx| body.element().handle_packet(cx, port, packet));
+        };
         let mut io = ElementIo {
             now: self.now,
             place: &slot.place,
             refused: &mut slot.refused,
+            departures: &mut slot.departures,
+            network: &mut self.network,
+            work: &mut self.work,
+        };
+        let mut cx = Context::new(self.now, &mut slot.rng, &mut slot.ledger, &mut io);
+        host.handle_packet(&mut cx, port, packet);
+        if host.deadline() != slot.armed {
+            slot.arm(self.now, &mut self.network);
+        }
+    }
+
+    /// Calls an element.
+    fn call(&mut self, index: ElementId, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
+        let slot = &mut self.elements[index];
+        let mut io = ElementIo {
+            now: self.now,
+            place: &slot.place,
+            refused: &mut slot.refused,
+            departures: &mut slot.departures,
             network: &mut self.network,
             work: &mut self.work,
         };

@@ -7,7 +7,7 @@
 
 use crate::air::AirHop;
 use crate::approach::Approach;
-use crate::index::{AirHopId, FanId, Hop, JointId, NodeId, PipeId};
+use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, NodeId, PipeId};
 use crate::pipe::{Feed, Pipe};
 use crate::routes::Routes;
 use crate::upcoming::Upcoming;
@@ -23,8 +23,8 @@ struct Feeders {
     others: bool,
 }
 
-/// What arrives where packets end, in order of time for all links that one feeds.
-type Fans = TiVec<FanId, Upcoming<Packet>>;
+/// What arrives where packets end, in order of time for all links that one feeds, and at which hosts.
+type Fans = TiVec<FanId, Upcoming<ElementId, Packet>>;
 
 /// Finds the pipes behind which packets may go straight on, and notes it in them. `ends` are all pairs of nodes that
 /// exchange packets, `has_element` says at which nodes somebody takes packets out, and `is_entered` into which pipes an

@@ -66,7 +66,7 @@ impl Engine<'_> {
             let mut gauges = Vec::new();
             slot.body.as_element().observe(&mut |gauge, value| gauges.push((gauge, value)));
             ElementOutcome {
-                node: self.network.node_names[slot.place.node].clone(),
+                node: self.network.node_names[slot.place.node].to_string(),
                 events: slot.ledger.events.iter().collect(),
                 gauges,
                 beliefs: slot.beliefs.clone(),
@@ -79,7 +79,7 @@ impl Engine<'_> {
         let usage = wlan
             .nodes
             .iter_enumerated()
-            .map(|(interface, node)| (self.network.node_names[*node].clone(), *wlan.bss.usage(interface)));
+            .map(|(interface, node)| (self.network.node_names[*node].to_string(), *wlan.bss.usage(interface)));
         WlanOutcome { name: wlan.name.clone(), medium: *wlan.bss.medium(), interfaces: usage.collect() }
     }
 

@@ -67,6 +67,11 @@ impl NodeId {
     pub const NONE: NodeId = NodeId(u32::MAX);
 }
 
+impl ElementId {
+    /// No element's, alike.
+    pub const NONE: ElementId = ElementId(u32::MAX);
+}
+
 impl FlowId {
     /// The number itself, for what is not in this crate.
     pub fn number(self) -> u32 {

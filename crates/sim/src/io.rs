@@ -6,7 +6,7 @@ use crate::dot11::Tracked;
 use crate::element::{Exit, Place};
 use crate::events::Kind;
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, NodeId, PipeId};
-use crate::network::{Delivery, Network};
+use crate::network::{Delivery, Departures, Network};
 use airtcp_core::control::{MESSAGE_MAX, overhead};
 use airtcp_core::{Backlog, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus};
 use std::collections::VecDeque;
@@ -30,6 +30,7 @@ pub struct ElementIo<'a, 't> {
     pub now: Instant,
     pub place: &'a Place,
     pub refused: &'a mut Option<Port>,
+    pub departures: &'a mut Departures,
     pub network: &'a mut Network<'t>,
     pub work: &'a mut VecDeque<Work>,
 }
@@ -51,6 +52,15 @@ impl ElementIo<'_, '_> {
         let Exit::Stations(_) = self.place.exit else { return self.hop(port) };
         let to = address::node_of(&packet.ip().destination).filter(|_| port == Port::LINK)?;
         self.network.routes.towards(self.place.node, to).filter(|hop| matches!(hop, Hop::Air(_)))
+    }
+
+    /// Sends a packet on by its destination.
+    #[inline(always)]
+    fn forward(&mut self, packet: Packet) -> Option<Delivery> {
+        match self.departures.of(&packet) {
+            Some(departure) => self.network.depart(self.now, departure, packet),
+            None => self.network.forward(self.now, self.place.node, Some(self.place.index), self.departures, packet),
+        }
     }
 
     /// Sends a packet into a link; tells what becomes of it as far as a link knows.
@@ -122,8 +132,7 @@ impl Io for ElementIo<'_, '_> {
         let hop = if self.place.exit == Exit::Node { None } else { self.hop_of(port, &packet) };
         match hop {
             None => {
-                if let Some(delivery) = self.network.forward(self.now, self.place.node, Some(self.place.index), packet)
-                {
+                if let Some(delivery) = self.forward(packet) {
                     self.work.push_back(Work::Deliver(delivery));
                 }
                 self.tell(token, Outcome::Sent);

@@ -8,7 +8,7 @@ use crate::approach::Approach;
 use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
 use crate::fetch::{fetch, fetch_from};
-use crate::index::{FanId, Hop, JointId};
+use crate::index::{ElementId, FanId, Hop, JointId};
 use crate::network::{Departure, Network};
 use crate::pipe::Onward;
 use crate::upcoming::Entry;
@@ -32,6 +32,8 @@ const WAY: usize = 5;
 const LINK: usize = 4;
 /// Of a packet that passes links: its IP header and the numbers in its TCP header.
 const PASSING_MEMORY: usize = 128;
+/// Of an element that is a host: see [`PlacedElement`].
+const ELEMENT_MEMORY: usize = 192;
 /// Of a link that is idle: see [`crate::pipe::Pipe`].
 const PASSED_MEMORY: usize = 128;
 
@@ -47,17 +49,16 @@ impl Engine<'_> {
     #[inline(never)]
     fn fetch_arrivals(&self, fan: FanId) {
         let coming = |ahead| self.network.fans[fan].ahead(ahead);
-        if let Some(Entry { from, what: packet, .. }) = coming(PACKET) {
-            fetch(&self.network.pipes[*from].home);
+        if let Some(Entry { what: packet, .. }) = coming(PACKET) {
             fetch_from(packet.ip(), Packet::HEADER_MEMORY);
         }
         if let Some(element) = coming(ELEMENT).and_then(|next| self.element_behind(next)) {
-            fetch(element);
+            fetch_from(element, ELEMENT_MEMORY);
         }
         if let Some(next) = coming(SOCKET)
-            && let Some(PlacedElement { body: ElementKind::Host(host), place, .. }) = self.element_behind(next)
+            && let Some(PlacedElement { body: ElementKind::Host(host), departures, .. }) = self.element_behind(next)
         {
-            if let Some(Departure { hop: Hop::Wire(pipe), .. }) = &self.network.departures[place.node] {
+            if let Some(Departure { hop: Hop::Wire(pipe), .. }) = &departures.first {
                 fetch_from(&self.network.pipes[*pipe], PASSED_MEMORY);
             }
             host.fetch_socket(&next.what);
@@ -70,9 +71,8 @@ impl Engine<'_> {
     }
 
     #[inline(always)]
-    fn element_behind(&self, next: &Entry<Packet>) -> Option<&PlacedElement> {
-        let (element, _) = self.network.pipes[next.from].home?;
-        Some(&self.elements[element])
+    fn element_behind(&self, next: &Entry<ElementId, Packet>) -> Option<&PlacedElement> {
+        self.elements.get(next.goal)
     }
 }
 
@@ -89,13 +89,13 @@ impl Network<'_> {
     fn fetch_entering(&self, joint: JointId) {
         let Approach { pipe, packets, .. } = &self.joints[joint];
         let ways = &self.pipes[*pipe].ways;
-        if let Some(Entry { what: (_, packet), .. }) = packets.ahead(ENTERING_PACKET) {
+        if let Some(Entry { what: packet, .. }) = packets.ahead(ENTERING_PACKET) {
             fetch_from(packet.ip(), PASSING_MEMORY);
         }
-        if let Some(Entry { what: (goal, _), .. }) = packets.ahead(WAY) {
+        if let Some(Entry { goal, .. }) = packets.ahead(WAY) {
             ways.place(*goal).into_iter().for_each(fetch);
         }
-        if let Some(Entry { what: (goal, _), .. }) = packets.ahead(LINK)
+        if let Some(Entry { goal, .. }) = packets.ahead(LINK)
             && let Some(Some(Some(Onward::Pipe(next)))) = ways.place(*goal)
         {
             fetch_from(&self.pipes[*next], PASSED_MEMORY);

@@ -34,7 +34,7 @@ impl Engine<'_> {
         for (end, node, other) in [(End::Near, from, to), (End::Far, to, from)] {
             let hops = self.hops(node, other).filter(|hops| !hops.is_empty());
             let Some(hops) = hops else {
-                let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
+                let [from, to] = [from, to].map(|node| topology.nodes[node].to_string());
                 return Err(SimError::NoPath { scheme: spec.name.clone(), from, to });
             };
             let (facts, first) = (self.facts(topology, [node, other], &hops), hops[0]);

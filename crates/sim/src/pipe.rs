@@ -3,8 +3,9 @@
 use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
 use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
-use airtcp_core::{DropReason, Instant, Packet, Port};
+use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::{Link, Stays};
+use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
 
 /// A link direction between two nodes.
@@ -17,15 +18,15 @@ pub struct Pipe {
     pub ways: Ways,
     /// When the last packet that went straight on came out, and since when it had been the next.
     last_out: (Instant, Since),
-    /// Who takes what comes out of the fan of this pipe here, and where it comes in.
-    pub home: Option<(ElementId, Port)>,
+    /// The host that takes what comes out of the fan of this pipe here; nobody if there is none, or another element sees it first.
+    pub home: ElementId,
+    pub to: NodeId,
+    pub link: Link,
+    id: LinkId,
     /// Packets may go straight on from this pipe into those that only such pipes feed.
     pub is_express: bool,
     /// From the link's second node to its first.
     is_reverse: bool,
-    pub link: Link,
-    id: LinkId,
-    pub to: NodeId,
     /// The scheme element that gets packets before they enter.
     pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
@@ -126,7 +127,7 @@ impl Pipe {
         Pipe {
             ways: Ways::default(),
             last_out: (Instant::ZERO, Since::default()),
-            home: None,
+            home: ElementId::NONE,
             is_express: false,
             is_reverse,
             link,
@@ -141,7 +142,7 @@ impl Pipe {
     }
 
     /// What it is called, where the links have these names.
-    pub fn name(&self, links: &TiSlice<LinkId, String>) -> String {
+    pub fn name(&self, links: &TiSlice<LinkId, Arc<str>>) -> String {
         name_of(&links[self.id], self.is_reverse)
     }
 
@@ -179,15 +180,37 @@ impl Pipe {
     pub fn send_through(
         &mut self,
         now: Instant,
-        until: Instant,
         packet: &Packet,
         bytes: u32,
         tap: &mut Tapped<'_>,
     ) -> Result<Instant, Stays> {
-        let passed = self.link.send_through(now, until, bytes);
-        if let Some(tap) = tap.get() {
-            self.show_through(now, passed, packet, tap);
-        }
+        let passed = self.link.send_through(now, tap.limit(), bytes);
+        passed.or_else(|stays| self.send_seen_through(now, stays, packet, bytes, tap))
+    }
+
+    /// What stays because there is a tap passes as others do, once that has seen it.
+    #[cold]
+    #[inline(never)]
+    fn send_seen_through(
+        &mut self,
+        now: Instant,
+        stays: Stays,
+        packet: &Packet,
+        bytes: u32,
+        tapped: &mut Tapped<'_>,
+    ) -> Result<Instant, Stays> {
+        let until = tapped.until();
+        let Some(tap) = tapped.get() else { return Err(stays) };
+        let passed = match stays {
+            Stays::Late(at) if at <= until => {
+                self.link.count_through(bytes);
+                Ok(at)
+            }
+            stays => Err(stays),
+        };
+        let direction = self.direction();
+        tap.on_sent(now, direction, packet);
+        passed.into_iter().for_each(|at| tap.on_arrived(at, direction, packet));
         passed
     }
 
@@ -230,13 +253,6 @@ impl Pipe {
         let direction = self.direction();
         tap.on_sent(now, direction, &packet);
         self.link.send(now, packet, &mut |packet, reason| tap.on_lost(now, direction, &packet, reason));
-    }
-
-    #[cold]
-    fn show_through(&self, now: Instant, passed: Result<Instant, Stays>, packet: &Packet, tap: &mut dyn Tap) {
-        let direction = self.direction();
-        tap.on_sent(now, direction, packet);
-        passed.into_iter().for_each(|at| tap.on_arrived(at, direction, packet));
     }
 
     #[cold]

@@ -33,22 +33,42 @@ pub trait Tap {
 }
 
 /// A tap, or none. It hears of everything in the order of time, although links decide ahead, or late.
-pub struct Tapped<'t>(Option<InOrder<'t>>);
+pub struct Tapped<'t> {
+    tap: Option<InOrder<'t>>,
+    /// See [`Tapped::limit`].
+    limit: Instant,
+    /// When the run ends.
+    until: Instant,
+}
 
 impl<'t> Tapped<'t> {
     pub fn new(tap: Option<&'t mut dyn Tap>) -> Self {
-        Tapped(tap.map(|tap| InOrder {
-            tap,
-            lag: Duration::ZERO,
-            told: Instant::ZERO,
-            later: BTreeMap::new(),
-            count: 0,
-        }))
+        let tap =
+            tap.map(|tap| InOrder { tap, lag: Duration::ZERO, told: Instant::ZERO, later: BTreeMap::new(), count: 0 });
+        Tapped { tap, limit: Instant::ZERO, until: Instant::ZERO }
+    }
+
+    /// The run ends at `until`.
+    pub fn set_until(&mut self, until: Instant) {
+        self.until = until;
+        let past = until.saturating_add(Duration::from_nanos(1));
+        self.limit = if self.tap.is_some() { Instant::ZERO } else { past };
+    }
+
+    /// When the run ends.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// What happens from then on is looked at: what comes after the end, or with a tap all.
+    #[inline]
+    pub fn limit(&self) -> Instant {
+        self.limit
     }
 
     /// What happens is decided so long after it at the latest.
     pub fn set_lag(&mut self, lag: Duration) {
-        if let Some(tap) = &mut self.0 {
+        if let Some(tap) = &mut self.tap {
             tap.lag = lag;
         }
     }
@@ -62,7 +82,7 @@ impl<'t> Tapped<'t> {
     /// The tap, if this run has one.
     #[inline]
     pub fn get(&mut self) -> Option<&mut dyn Tap> {
-        match &mut self.0 {
+        match &mut self.tap {
             Some(tap) => Some(tap),
             None => None,
         }
@@ -71,7 +91,7 @@ impl<'t> Tapped<'t> {
     /// It is `now`: what happens until then is told, but for the last of it, before which something may yet be decided.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
-        if let Some(tap) = &mut self.0 {
+        if let Some(tap) = &mut self.tap {
             tap.advance(now);
         }
     }

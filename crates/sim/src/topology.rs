@@ -14,7 +14,8 @@ use typed_index_collections::TiVec;
 /// A network and what happens on it.
 #[derive(Clone, Default)]
 pub struct Topology {
-    pub(crate) nodes: TiVec<NodeId, String>,
+    /// Their names, which runs and flows share, as those of links and flows.
+    pub(crate) nodes: TiVec<NodeId, Arc<str>>,
     pub(crate) links: TiVec<LinkId, LinkSpec>,
     pub(crate) wlans: TiVec<WlanId, WlanSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
@@ -25,7 +26,7 @@ pub struct Topology {
 
 #[derive(Clone)]
 pub(crate) struct LinkSpec {
-    pub name: String,
+    pub name: Arc<str>,
     pub ends: [NodeId; 2],
     /// Many links have the same.
     pub settings: Arc<[LinkSettings; 2]>,
@@ -101,7 +102,7 @@ pub struct Flow {
 /// A flow of a topology.
 #[derive(Clone)]
 pub(crate) struct FlowSpec {
-    pub name: String,
+    pub name: Arc<str>,
     pub from: NodeId,
     pub to: NodeId,
     /// Many flows have the same.
@@ -135,7 +136,7 @@ impl FlowSpec {
         let Flow { name, from, to, socket, tcp, start, size, ipv6: is_ipv6 } = flow;
         let tcp = shared(tcp, last.map(|last| &last.tcp));
         let socket = shared(socket, last.map(|last| &last.socket));
-        FlowSpec { name, from, to, tcp, socket, start, size, is_ipv6 }
+        FlowSpec { name: name.into(), from, to, tcp, socket, start, size, is_ipv6 }
     }
 
     pub fn family(&self) -> Family {
@@ -207,13 +208,13 @@ impl Topology {
 
     /// Adds a node. Every node forwards; one named by a flow is also a host.
     pub fn node(&mut self, name: &str) -> NodeId {
-        self.nodes.push_and_get_key(name.to_string())
+        self.nodes.push_and_get_key(name.into())
     }
 
     /// Adds a link; `forward` is the direction from `a` to `b`.
     pub fn link(&mut self, name: &str, a: NodeId, b: NodeId, forward: LinkSettings, reverse: LinkSettings) -> LinkId {
         let settings = shared([forward, reverse], self.links.last().map(|last| &last.settings));
-        self.links.push_and_get_key(LinkSpec { name: name.to_string(), ends: [a, b], settings })
+        self.links.push_and_get_key(LinkSpec { name: name.into(), ends: [a, b], settings })
     }
 
     /// Adds an 802.11 cell: stations that share one medium with their access point.

@@ -14,10 +14,10 @@ use airtcp_core::Instant;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-/// See the module.
+/// See the module. Each entry says where it goes, and what it is.
 #[derive(Debug)]
-pub struct Upcoming<T> {
-    all: VecDeque<Entry<T>>,
+pub struct Upcoming<G, T> {
+    all: VecDeque<Entry<G, T>>,
     /// Nothing that was ever here comes out later.
     latest: Instant,
 }
@@ -27,18 +27,20 @@ const NONE: (Instant, Since) = (Instant::MAX, Since { at: Instant::ZERO, cause: 
 
 /// Something that comes out of a link.
 #[derive(Debug)]
-pub struct Entry<T> {
+pub struct Entry<G, T> {
     /// When.
     pub at: Instant,
     /// Since when it has been the next.
     pub since: Since,
     /// Out of which link.
     pub from: PipeId,
+    /// Where it goes.
+    pub goal: G,
     /// What.
     pub what: T,
 }
 
-impl<T> Entry<T> {
+impl<G, T> Entry<G, T> {
     /// By which entries are in order: when it comes out, and since when it has been the next.
     #[inline]
     fn key(&self) -> (Instant, Since) {
@@ -46,7 +48,7 @@ impl<T> Entry<T> {
     }
 }
 
-impl<T> Upcoming<T> {
+impl<G, T> Upcoming<G, T> {
     /// Nothing.
     pub fn new() -> Self {
         Upcoming { all: VecDeque::new(), latest: Instant::ZERO }
@@ -60,14 +62,14 @@ impl<T> Upcoming<T> {
 
     /// The entry that comes out when so many others have.
     #[inline]
-    pub fn ahead(&self, others: usize) -> Option<&Entry<T>> {
+    pub fn ahead(&self, others: usize) -> Option<&Entry<G, T>> {
         self.all.get(others)
     }
 
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
     #[inline]
-    pub fn push(&mut self, entry: Entry<T>) -> bool {
-        if self.latest >= entry.at {
+    pub fn push(&mut self, entry: Entry<G, T>) -> bool {
+        if self.latest >= entry.at || self.all.len() == self.all.capacity() {
             return self.insert(entry);
         }
         self.latest = entry.at;
@@ -76,8 +78,14 @@ impl<T> Upcoming<T> {
         is_first
     }
 
+    /// The same anywhere, and where there is no room. An eighth more is made at a time: with thousands of flows these are long, and
+    /// go through all the memory that they have.
     #[inline(never)]
-    fn insert(&mut self, entry: Entry<T>) -> bool {
+    fn insert(&mut self, entry: Entry<G, T>) -> bool {
+        if self.all.len() == self.all.capacity() {
+            self.all.reserve_exact((self.all.len() / 8).max(16));
+        }
+        self.latest = self.latest.max(entry.at);
         let mut place = self.place_of_key(entry.key());
         while place > 0 && self.is_before(&entry, place - 1) {
             place -= 1;
@@ -107,7 +115,7 @@ impl<T> Upcoming<T> {
 
     /// Whether an entry that is not here yet comes before the one at `place`.
     #[inline]
-    fn is_before(&self, new: &Entry<T>, place: usize) -> bool {
+    fn is_before(&self, new: &Entry<G, T>, place: usize) -> bool {
         let there = &self.all[place];
         match (new.at, new.since).cmp(&(there.at, there.since)) {
             Ordering::Equal => self.has_first_cause(new, place),
@@ -117,7 +125,7 @@ impl<T> Upcoming<T> {
 
     /// The same of two at the same time that have been the next for as long.
     #[cold]
-    fn has_first_cause(&self, new: &Entry<T>, place: usize) -> bool {
+    fn has_first_cause(&self, new: &Entry<G, T>, place: usize) -> bool {
         if let Some(together) = self.place_of(new.from, new.at) {
             return together < place; // What comes out of a link at once comes out in one event.
         }
@@ -132,12 +140,15 @@ impl<T> Upcoming<T> {
         at_once.zip(first..).find(|(entry, _)| entry.from == from).map(|(_, place)| place)
     }
 
-    /// Takes the first if it comes out by `now`.
+    /// How many come out by `now`.
     #[inline]
-    pub fn pop(&mut self, now: Instant) -> Option<Entry<T>> {
-        if self.all.front()?.at > now {
-            return None;
-        }
+    pub fn due(&self, now: Instant) -> usize {
+        self.all.partition_point(|entry| entry.at <= now)
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Entry<G, T>> {
         self.all.pop_front()
     }
 }
@@ -148,13 +159,13 @@ mod tests {
 
     const FROM: [PipeId; 3] = [PipeId::at(0), PipeId::at(1), PipeId::at(2)];
 
-    fn entry(at: u64, since: u64, cause: u64, from: PipeId, name: char) -> Entry<char> {
+    fn entry(at: u64, since: u64, cause: u64, from: PipeId, name: char) -> Entry<(), char> {
         let [at, since, cause] = [at, since, cause].map(Instant::from_nanos);
-        Entry { at, since: Since { at: since, cause }, from, what: name }
+        Entry { at, since: Since { at: since, cause }, from, goal: (), what: name }
     }
 
-    fn names(mut upcoming: Upcoming<char>) -> String {
-        std::iter::from_fn(|| upcoming.pop(Instant::from_nanos(99))).map(|entry| entry.what).collect()
+    fn names(mut upcoming: Upcoming<(), char>) -> String {
+        std::iter::from_fn(|| upcoming.pop()).map(|entry| entry.what).collect()
     }
 
     #[test]
@@ -166,8 +177,8 @@ mod tests {
         assert!(upcoming.push(entry(2, 2, 2, c, 'a')) && !upcoming.push(entry(7, 7, 7, c, 'f')));
         let (at, since) = upcoming.first();
         assert_eq!((at.as_nanos(), since.at.as_nanos()), (2, 2));
-        assert!(upcoming.pop(Instant::from_nanos(1)).is_none());
-        assert_eq!((names(upcoming).as_str(), Upcoming::<char>::new().first()), ("abcdefg", NONE));
+        assert_eq!([1, 2, 4, 5, 9].map(|now| upcoming.due(Instant::from_nanos(now))), [0, 1, 1, 5, 7]);
+        assert_eq!((names(upcoming).as_str(), Upcoming::<(), char>::new().first()), ("abcdefg", NONE));
     }
 
     #[test]

@@ -13,22 +13,23 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 /// Estimates of one connection. SRTT, deviation and the lowest RTT live in [`TcpSock`].
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
-    rule: RtoRule,
-    min_rto_us: u32,
-    max_rto: Duration,
-    /// The RTO is rounded up to whole ticks, so many at least.
-    tick: Option<(Duration, u64)>,
-    backs_off: bool,
-    base_rto: Duration,
-    /// Timeouts since the last sample: each doubles the RTO.
-    backoff: u32,
-    /// What follows from these, asked for several times a segment.
+    /// What follows from what is below, asked for several times a segment.
     rto: Duration,
-    mdev_max_us: u32,
-    rttvar_us: u32,
+    base_rto: Duration,
     rtt_seq: u64,
     min_rtt_at: Instant,
+    mdev_max_us: u32,
+    rttvar_us: u32,
+    min_rto_us: u32,
+    /// Timeouts since the last sample: each doubles the RTO.
+    backoff: u32,
+    max_rto: Duration,
+    rule: RtoRule,
+    backs_off: bool,
+    /// The RTO is rounded up to whole ticks, so many at least.
+    tick: Option<(Duration, u64)>,
 }
 
 impl RttEstimator {

@@ -23,6 +23,7 @@ struct Retransmission {
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Scoreboard {
     records: Records,
     /// The ranges that the peer holds, on record boundaries.

@@ -82,15 +82,16 @@ const ENDLESS: u64 = 1 << 60;
 
 /// What was written and not yet acknowledged. Positions count from the first byte of data.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct SendBuffer {
-    source: Stream,
-    limit: u64,
-    /// What the limit may grow to, if it follows the window.
-    most: Option<u64>,
     /// Bytes accepted from the application.
     pub written: u64,
     /// Bytes the peer has acknowledged.
     acknowledged: u64,
+    limit: u64,
+    source: Stream,
+    /// What the limit may grow to, if it follows the window.
+    most: Option<u64>,
     /// Real bytes, each with its position.
     held: VecDeque<(u64, Bytes)>,
 }

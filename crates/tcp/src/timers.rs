@@ -32,14 +32,15 @@ const COARSER: u64 = 8;
 
 /// See the module.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Timers {
-    /// The end of time for those that do not run.
-    deadlines: [Instant; COUNT],
     next: Instant,
-    /// Zero without ticks.
-    jiffy: Duration,
     /// A bit for each that runs: mostly one does, and then it is the next.
     running: u8,
+    /// Zero without ticks.
+    jiffy: Duration,
+    /// The end of time for those that do not run.
+    deadlines: [Instant; COUNT],
 }
 
 impl Default for Timers {

@@ -209,7 +209,9 @@ impl Observer for Printer<'_> {
     }
 
     fn on_start(&mut self, cell: usize, _run: u32) {
-        self.bar.set_message(results::describe(&self.scenario.cells[cell]));
+        if !self.bar.is_hidden() {
+            self.bar.set_message(results::describe(&self.scenario.cells[cell]));
+        }
     }
 
     fn on_cell(&mut self, results: &Results<'_>, _cell: usize) {

@@ -1,6 +1,6 @@
 //! From fields to a [`Packet`], and from any packet to bytes.
 
-use super::ip::{IpHeader, protocol};
+use super::ip::{FlowKey, IpHeader, protocol};
 use super::payload::{Payload, fill_virtual};
 use super::tcp::{MAX_OPTIONS, SackBlocks, TcpFlags, TcpHeader, Timestamps};
 use super::{Content, Inner, Packet, checksum, shim};
@@ -22,17 +22,7 @@ pub struct Segment {
     pub tcp: TcpHeader,
 }
 
-/// The headers that the segments of one end of a connection begin as: what is the same in all need not be put together, and
-/// measured, for each.
-#[derive(Clone, Copy, Debug)]
-pub struct Template {
-    /// Without a payload.
-    ip: IpHeader,
-    /// As it is in a packet.
-    tcp: Option<TcpHeader>,
-}
-
-/// What differs from one segment to the next.
+/// What differs from one segment of a connection to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     /// DSCP and ECN.
@@ -45,20 +35,16 @@ pub struct Fields {
     pub flags: TcpFlags,
     /// Receive window as on the wire.
     pub window: u16,
-    /// Timestamps, in segments of a template that has them.
+    /// Timestamps, if the connection has them.
     pub timestamps: Option<Timestamps>,
 }
 
-impl Template {
-    /// Of segments like this one.
-    pub fn new(segment: &Segment) -> Template {
-        let transport_len = 20 + segment.tcp.options.len() as u32;
-        let ip = ip_header(segment.source, segment.destination, protocol::TCP, transport_len);
-        Template { ip: IpHeader { traffic_class: segment.traffic_class, ..ip }, tcp: Some(segment.tcp) }
-    }
-
-    fn has_timestamps(&self) -> bool {
-        self.tcp.as_ref().is_some_and(|tcp| tcp.options.timestamps.is_some())
+impl Segment {
+    /// Its IP header, with so many bytes of payload.
+    fn ip(&self, payload_len: u32) -> IpHeader {
+        let transport_len = 20 + self.tcp.options.len() as u32 + payload_len;
+        let ip = ip_header(self.source, self.destination, protocol::TCP, transport_len);
+        IpHeader { traffic_class: self.traffic_class, ..ip }
     }
 }
 
@@ -68,76 +54,76 @@ const HOP_LIMIT: u8 = 64;
 impl Packet {
     /// A TCP segment that carries `len` bytes from `offset` of the virtual stream `stream`.
     pub fn tcp_virtual(segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
-        let Template { ip, tcp } = Template::new(segment);
-        Packet::new(IpHeader { total_len: ip.total_len + len, ..ip }, tcp, Content::Virtual { stream, offset, len })
+        Packet::new(segment.ip(len), Some(segment.tcp), Content::Virtual { stream, offset, len })
     }
 
     /// A TCP segment that carries real bytes.
     pub fn tcp_bytes(segment: &Segment, payload: Bytes) -> Packet {
-        let Template { ip, tcp } = Template::new(segment);
-        let total_len = ip.total_len + payload.len() as u32;
-        Packet::new(IpHeader { total_len, ..ip }, tcp, Content::Bytes(payload))
+        Packet::new(segment.ip(payload.len() as u32), Some(segment.tcp), Content::Bytes(payload))
     }
 
     /// A TCP segment that carries nothing, in the memory of `spare`, a packet that has ended.
     pub fn tcp_bare_in(spare: Option<Packet>, segment: &Segment) -> Packet {
-        let Template { ip, tcp } = Template::new(segment);
-        Packet::new_in(spare, ip, tcp, Content::Bytes(Bytes::new()))
+        Packet::new_in(spare, segment.ip(0), Some(segment.tcp), Content::Bytes(Bytes::new()))
     }
 
-    /// As [`Packet::tcp_virtual`], with the headers of a template, in the memory of `spare`, a packet that has ended.
+    /// As [`Packet::tcp_virtual`], of the connection between these ends, in the memory of `spare`, a packet that has ended.
     #[inline]
     pub fn tcp_virtual_in(
         spare: Option<Packet>,
-        template: &Template,
+        ends: &FlowKey,
         fields: &Fields,
-        stream: u64,
-        offset: u64,
+        [stream, offset]: [u64; 2],
         len: u32,
     ) -> Packet {
-        Packet::from_template(spare, template, fields, Content::Virtual { stream, offset, len }, len)
+        Packet::from_fields(spare, ends, fields, Content::Virtual { stream, offset, len }, len)
     }
 
     /// As [`Packet::tcp_bytes`], alike.
     #[inline]
-    pub fn tcp_bytes_in(spare: Option<Packet>, template: &Template, fields: &Fields, payload: Bytes) -> Packet {
+    pub fn tcp_bytes_in(spare: Option<Packet>, ends: &FlowKey, fields: &Fields, payload: Bytes) -> Packet {
         let len = payload.len() as u32;
-        Packet::from_template(spare, template, fields, Content::Bytes(payload), len)
+        Packet::from_fields(spare, ends, fields, Content::Bytes(payload), len)
     }
 
     /// Field by field, so that nothing is put together elsewhere and copied.
     #[inline(always)]
-    fn from_template(
-        spare: Option<Packet>,
-        template: &Template,
-        fields: &Fields,
-        content: Content,
-        len: u32,
-    ) -> Packet {
-        debug_assert_eq!(fields.timestamps.is_some(), template.has_timestamps(), "the length is the template's");
-        let mut packet = spare.unwrap_or_else(|| Packet::blank(template));
+    fn from_fields(spare: Option<Packet>, ends: &FlowKey, fields: &Fields, content: Content, len: u32) -> Packet {
+        let mut packet = spare.unwrap_or_else(|| Packet::blank(ends));
         let inner = &mut *packet.0;
-        inner.ip = template.ip;
-        inner.ip.traffic_class = fields.traffic_class;
-        inner.ip.total_len += len;
+        let ip = &mut inner.ip;
+        ip.source = ends.source;
+        ip.destination = ends.destination;
+        ip.traffic_class = fields.traffic_class;
+        ip.hop_limit = HOP_LIMIT;
+        ip.protocol = protocol::TCP;
+        ip.is_fragment = false;
+        ip.header_len = ip_header_len(&ends.source);
+        let stamps_len = if fields.timestamps.is_some() { 12 } else { 0 };
+        ip.total_len = u32::from(ip.header_len) + 20 + stamps_len + len;
         inner.wire_len_override = None;
         inner.corrupted = false;
         inner.checksum_is_known_good = false;
         inner.origin = None;
-        inner.tcp = template.tcp;
-        if let Some(tcp) = &mut inner.tcp {
-            tcp.sequence = fields.sequence;
-            tcp.acknowledgment = fields.acknowledgment;
-            tcp.flags = fields.flags;
-            tcp.window = fields.window;
-            tcp.options.timestamps = fields.timestamps;
-        }
+        let tcp = inner.tcp.get_or_insert_default();
+        tcp.source_port = ends.source_port;
+        tcp.destination_port = ends.destination_port;
+        tcp.sequence = fields.sequence;
+        tcp.acknowledgment = fields.acknowledgment;
+        tcp.flags = fields.flags;
+        tcp.window = fields.window;
+        tcp.urgent = 0;
+        tcp.options.mss = None;
+        tcp.options.window_scale = None;
+        tcp.options.sack_permitted = false;
+        tcp.options.timestamps = fields.timestamps;
+        tcp.options.sack.clear();
         inner.content = content;
         inner.shim = None;
         packet
     }
 
-    /// Has a segment that was made of a template report these blocks besides.
+    /// Has a segment of ours report these blocks besides.
     pub fn report(&mut self, blocks: SackBlocks) {
         debug_assert!(self.datagram().is_none(), "its bytes are not written yet");
         let Inner { ip, tcp: Some(tcp), .. } = &mut *self.0 else { return };
@@ -148,8 +134,9 @@ impl Packet {
 
     /// Memory for a packet.
     #[inline(never)]
-    fn blank(template: &Template) -> Packet {
-        Packet::new(template.ip, None, Content::Bytes(Bytes::new()))
+    fn blank(ends: &FlowKey) -> Packet {
+        let ip = ip_header(ends.source, ends.destination, protocol::TCP, 0);
+        Packet::new(ip, None, Content::Bytes(Bytes::new()))
     }
 
     /// A packet of another protocol; `payload` is everything behind the IP header.
@@ -220,9 +207,15 @@ impl Packet {
     }
 }
 
+/// Bytes of an IP header without options.
+#[inline(always)]
+fn ip_header_len(source: &IpAddr) -> u16 {
+    if source.is_ipv4() { 20 } else { 40 }
+}
+
 #[inline(always)]
 fn ip_header(source: IpAddr, destination: IpAddr, protocol: u8, transport_len: u32) -> IpHeader {
-    let header_len: u16 = if source.is_ipv4() { 20 } else { 40 };
+    let header_len = ip_header_len(&source);
     IpHeader {
         source,
         destination,
@@ -308,7 +301,7 @@ mod tests {
     use std::vec;
 
     #[test]
-    fn a_template_makes_the_segments_that_all_their_fields_make() {
+    fn what_differs_makes_the_segments_that_all_their_fields_make() {
         let [source, destination] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
         let mut blocks = SackBlocks::default();
         blocks.push(SeqNum(20), SeqNum(30));
@@ -326,8 +319,7 @@ mod tests {
                 ..TcpHeader::default()
             };
             let mut segment = Segment { source, destination, traffic_class: 2, tcp };
-            let blank = TcpHeader { sequence: SeqNum(0), window: 0, ..tcp };
-            let template = Template::new(&Segment { traffic_class: 0, tcp: blank, ..segment });
+            let ends = FlowKey { source, destination, source_port: 1, destination_port: 2 };
             if reports {
                 segment.tcp.options.sack = blocks;
             }
@@ -351,13 +343,13 @@ mod tests {
             spare.set_origin(CreateReason::REPAIR);
             spare.set_checksum_known_good();
             for spare in [None, Some(spare)] {
-                let made = reported(Packet::tcp_bytes_in(spare.clone(), &template, &fields, vec![8; 5].into()));
+                let made = reported(Packet::tcp_bytes_in(spare.clone(), &ends, &fields, vec![8; 5].into()));
                 let whole = Packet::tcp_bytes(&segment, vec![8; 5].into());
                 assert_eq!((made.ip(), made.tcp(), made.is_corrupted()), (whole.ip(), whole.tcp(), false));
                 assert_eq!((made.wire_len(), made.origin()), (whole.wire_len(), None));
                 assert!(!made.checksum_is_known_good());
                 assert_eq!(made.to_wire(), whole.to_wire());
-                let made = reported(Packet::tcp_virtual_in(spare, &template, &fields, 9, 100, 50));
+                let made = reported(Packet::tcp_virtual_in(spare, &ends, &fields, [9, 100], 50));
                 assert_eq!(made.to_wire(), Packet::tcp_virtual(&segment, 9, 100, 50).to_wire());
             }
         }

@@ -18,7 +18,7 @@ mod split;
 mod tcp;
 mod too_long;
 
-pub use build::{Fields, Segment, Template};
+pub use build::{Fields, Segment};
 pub use ip::{CONTROL_DSCP, Ecn, FlowKey, IpHeader, protocol};
 pub use payload::{Payload, fill_virtual};
 pub use shim::{SHIM_HEADER, TakenShim};

@@ -87,11 +87,20 @@ pub struct Timestamps {
 }
 
 /// Up to four SACK blocks (RFC 2018), in the order of the wire.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     len: u8,
+    /// Behind the first `len` of them is anything.
     blocks: [(SeqNum, SeqNum); 4],
 }
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
 
 impl SackBlocks {
     /// The blocks as `[left, right)` edges.
@@ -106,6 +115,11 @@ impl SackBlocks {
         *slot = (left, right);
         self.len += 1;
         true
+    }
+    /// Takes all out.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
     }
     /// True without blocks.
     pub fn is_empty(&self) -> bool {

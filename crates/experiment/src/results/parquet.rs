@@ -5,9 +5,9 @@ use super::Results;
 use super::data::{self, Kind, TABLES, Table, Value};
 use super::summary::Summary;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{DEFAULT_WRITE_BATCH_SIZE, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 use std::fs::File;
@@ -17,6 +17,9 @@ use std::sync::Arc;
 
 /// Rows held in memory before they are written as one row group.
 const ROWS_PER_GROUP: usize = 65_536;
+
+/// Rows given to the encoder at a time: as many as it takes at a time by itself, so that its pages end where they would.
+const ROWS_PER_BATCH: usize = DEFAULT_WRITE_BATCH_SIZE;
 
 /// Writes a file for each table into `directory`.
 ///
@@ -38,10 +41,13 @@ struct Writer {
 
 /// The values of one column that wait for their row group; levels say which are there.
 enum Column {
-    Text(Vec<ByteArray>),
-    Integer(Vec<i64>, Vec<i16>),
-    Real(Vec<f64>, Vec<i16>),
+    Text(Runs<ByteArray>),
+    Integer(Vec<i64>, Runs<i16>),
+    Real(Vec<f64>, Runs<i16>),
 }
+
+/// Items many of which are as the one before: each different one, and how many of it follow each other.
+struct Runs<T>(Vec<(T, usize)>);
 
 impl Writer {
     fn create(path: &Path, columns: &[(String, Kind)]) -> io::Result<Writer> {
@@ -85,27 +91,24 @@ impl Writer {
 impl Column {
     fn of(kind: Kind) -> Column {
         match kind {
-            Kind::Text => Column::Text(Vec::new()),
-            Kind::Integer => Column::Integer(Vec::new(), Vec::new()),
-            Kind::Real => Column::Real(Vec::new(), Vec::new()),
+            Kind::Text => Column::Text(Runs::new()),
+            Kind::Integer => Column::Integer(Vec::new(), Runs::new()),
+            Kind::Real => Column::Real(Vec::new(), Runs::new()),
         }
     }
 
     fn put(&mut self, value: Value<'_>) {
         match (self, value) {
             (Column::Text(values), Value::Text(text)) => {
-                // Most rows have the text of the one before, which they share.
-                let same = values.last().filter(|last| last.data() == text.as_bytes());
-                let value = same.cloned().unwrap_or_else(|| text.into());
-                values.push(value);
+                values.put(|last| last.data() == text.as_bytes(), || text.into());
             }
             (Column::Integer(values, levels), Value::Integer(number)) => {
-                levels.push(i16::from(number.is_some()));
+                levels.put_level(number.is_some());
                 // Parquet keeps an unsigned integer in the bits of a signed one.
                 values.extend(number.map(u64::cast_signed));
             }
             (Column::Real(values, levels), Value::Real(number)) => {
-                levels.push(i16::from(number.is_some()));
+                levels.put_level(number.is_some());
                 values.extend(number);
             }
             _ => unreachable!("a value of another kind than its column"),
@@ -116,18 +119,73 @@ impl Column {
     fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         match self {
             Column::Text(values) => {
-                writer.typed::<ByteArrayType>().write_batch(&std::mem::take(values), None, None)?;
+                let writer = writer.typed::<ByteArrayType>();
+                values.take_batches(|batch| writer.write_batch(batch, None, None).map(drop))
             }
-            Column::Integer(values, levels) => {
-                let (values, levels) = (std::mem::take(values), std::mem::take(levels));
-                writer.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
+            Column::Integer(values, levels) => write_numbers::<Int64Type>(writer, values, levels),
+            Column::Real(values, levels) => write_numbers::<DoubleType>(writer, values, levels),
+        }
+    }
+}
+
+/// Writes `values`, of which `levels` say where they are, and forgets both.
+fn write_numbers<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    levels: &mut Runs<i16>,
+) -> Result<(), ParquetError> {
+    let (writer, values) = (writer.typed::<T>(), std::mem::take(values));
+    let mut rest = values.as_slice();
+    levels.take_batches(|batch| {
+        let here;
+        (here, rest) = rest.split_at(batch.iter().filter(|level| **level == 1).count());
+        writer.write_batch(here, Some(batch), None).map(drop)
+    })
+}
+
+impl<T: Clone> Runs<T> {
+    fn new() -> Runs<T> {
+        Runs(Vec::new())
+    }
+
+    /// One more: the last again if it `is_same`, else what `make` makes.
+    fn put(&mut self, is_same: impl FnOnce(&T) -> bool, make: impl FnOnce() -> T) {
+        match self.0.last_mut() {
+            Some((last, times)) if is_same(last) => *times += 1,
+            _ => self.0.push((make(), 1)),
+        }
+    }
+
+    /// Gives all to `put`, [`ROWS_PER_BATCH`] at a time, and forgets them.
+    fn take_batches<E>(&mut self, mut put: impl FnMut(&[T]) -> Result<(), E>) -> Result<(), E> {
+        let mut batch = Vec::with_capacity(ROWS_PER_BATCH);
+        for (item, mut times) in std::mem::take(&mut self.0) {
+            if batch.is_empty() && times >= ROWS_PER_BATCH {
+                batch.resize(ROWS_PER_BATCH, item.clone());
+                while times >= ROWS_PER_BATCH {
+                    put(&batch)?;
+                    times -= ROWS_PER_BATCH;
+                }
+                batch.clear();
             }
-            Column::Real(values, levels) => {
-                let (values, levels) = (std::mem::take(values), std::mem::take(levels));
-                writer.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+            while times > 0 {
+                let here = times.min(ROWS_PER_BATCH - batch.len());
+                batch.extend(std::iter::repeat_n(&item, here).cloned());
+                times -= here;
+                if batch.len() == ROWS_PER_BATCH {
+                    put(&batch)?;
+                    batch.clear();
+                }
             }
         }
-        Ok(())
+        if batch.is_empty() { Ok(()) } else { put(&batch) }
+    }
+}
+
+impl Runs<i16> {
+    fn put_level(&mut self, is_there: bool) {
+        let level = i16::from(is_there);
+        self.put(|last| *last == level, || level);
     }
 }
 
@@ -142,4 +200,29 @@ fn field(name: &str, kind: Kind) -> Result<Type, ParquetError> {
 
 fn other(error: ParquetError) -> io::Error {
     io::Error::other(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_come_back_in_full_batches_but_for_the_last() {
+        let lengths = [1, 0, 1023, 1, 3000, 2, 1024, 5000, 1];
+        let all: Vec<usize> = (0..).zip(lengths).flat_map(|(item, length)| vec![item; length]).collect();
+        for rows in [0, 1, 1023, 1024, 1025, 2048, all.len()] {
+            let mut runs = Runs::new();
+            all[..rows].iter().for_each(|item| runs.put(|last| last == item, || *item));
+            let mut batches: Vec<Vec<usize>> = Vec::new();
+            let put = |batch: &[usize]| -> Result<(), ()> {
+                batches.push(batch.to_vec());
+                Ok(())
+            };
+            runs.take_batches(put).expect("each is taken");
+            assert!(batches.iter().rev().skip(1).all(|batch| batch.len() == ROWS_PER_BATCH));
+            assert!(batches.iter().all(|batch| !batch.is_empty()));
+            assert_eq!(batches.concat(), all[..rows]);
+            assert!(runs.0.is_empty());
+        }
+    }
 }

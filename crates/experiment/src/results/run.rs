@@ -84,9 +84,13 @@ pub fn run_interruptible<'a>(
 
 type Outcome = Result<RunOutcome, NotRun>;
 
-enum Message {
-    Started { cell: usize, run: u32 },
-    Finished { cell: usize, run: u32, outcome: Box<Outcome> },
+/// A cell, and which of its runs.
+type Job = (usize, u32);
+
+/// What a worker did and does now: one message, as each wakes the thread that hears it.
+struct Message {
+    finished: Option<(Job, Box<Outcome>)>,
+    started: Option<Job>,
 }
 
 /// A scenario on its way to results.
@@ -139,7 +143,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
     }
 
     /// Puts finished runs in their places; returns those that are left to do.
-    fn take_from_journal(&mut self) -> Vec<(usize, u32)> {
+    fn take_from_journal(&mut self) -> Vec<Job> {
         let (cells, runs) = (self.scenario.cells.len(), self.scenario.runs);
         if let Some(journal) = self.journal.as_deref_mut() {
             self.observer.on_resumed(journal.resumed());
@@ -149,7 +153,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
                 }
             }
         }
-        let is_left = |(cell, run): &(usize, u32)| self.waiting[*cell][*run as usize].is_none();
+        let is_left = |(cell, run): &Job| self.waiting[*cell][*run as usize].is_none();
         let mut jobs: Vec<_> = (0..cells).flat_map(|cell| (0..runs).map(move |run| (cell, run))).collect();
         if let Some(shard) = self.journal.as_ref().and_then(|journal| journal.shard()) {
             jobs = shard.of(jobs);
@@ -160,21 +164,25 @@ impl<'a, 'b> Sweep<'a, 'b> {
     }
 
     fn on_message(&mut self, message: Message, stop: &AtomicBool) {
-        match message {
-            Message::Started { cell, run } => self.observer.on_start(cell, run),
-            Message::Finished { cell, run, outcome } => {
-                // Whoever interrupts us may have interrupted the parts of a live run as well.
-                if outcome.is_err() && stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                if let Some(journal) = &mut self.journal {
-                    journal.keep(cell, run, &outcome);
-                }
-                self.waiting[cell][run as usize] = Some(*outcome);
-                self.observer.on_run();
-                self.complete(cell);
-            }
+        if let Some((job, outcome)) = message.finished {
+            self.on_finished(job, *outcome, stop);
         }
+        if let Some((cell, run)) = message.started {
+            self.observer.on_start(cell, run);
+        }
+    }
+
+    fn on_finished(&mut self, (cell, run): Job, outcome: Outcome, stop: &AtomicBool) {
+        // Whoever interrupts us may have interrupted the parts of a live run as well.
+        if outcome.is_err() && stop.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.keep(cell, run, &outcome);
+        }
+        self.waiting[cell][run as usize] = Some(outcome);
+        self.observer.on_run();
+        self.complete(cell);
     }
 
     /// Moves a cell to the results once all of its runs are there.
@@ -190,25 +198,35 @@ impl<'a, 'b> Sweep<'a, 'b> {
 fn work(
     scenario: &Scenario,
     world: &dyn World,
-    jobs: &[(usize, u32)],
+    jobs: &[Job],
     next: &AtomicUsize,
     stop: &AtomicBool,
     sender: &mpsc::Sender<Message>,
 ) {
-    while !stop.load(Ordering::Relaxed) {
-        let Some(&(cell, run)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+    let take_job = || {
+        let is_stopped = stop.load(Ordering::Relaxed);
+        if is_stopped { None } else { jobs.get(next.fetch_add(1, Ordering::Relaxed)).copied() }
+    };
+    let mut job = take_job();
+    let mut finished = None;
+    while finished.is_some() || job.is_some() {
         // The receiver outlives every worker, so a message always arrives.
-        let _ = sender.send(Message::Started { cell, run });
-        let seed = scenario.seed.wrapping_add(u64::from(run));
-        let mut outcome = world.run(&scenario.cells[cell].scenario, seed);
-        if let Ok(outcome) = &mut outcome {
-            outcome.dynamics = dynamics::of(&scenario.cells[cell].scenario, &outcome.flows);
+        let _ = sender.send(Message { finished: finished.take(), started: job });
+        if let Some(done) = job {
+            finished = Some((done, Box::new(run_once(scenario, world, done))));
+            job = take_job();
         }
-        if let (Ok(outcome), true) = (&mut outcome, run > 0 || scenario.cells.len() > MAX_CELLS_WITH_SERIES) {
-            // One run per cell is drawn; the others' series would only fill the memory.
-            outcome.flows.iter_mut().for_each(|flow| flow.series = Vec::new());
-            (outcome.levels, outcome.link_rates, outcome.beliefs) = (Vec::new(), Vec::new(), Vec::new());
-        }
-        let _ = sender.send(Message::Finished { cell, run, outcome: Box::new(outcome) });
     }
+}
+
+fn run_once(scenario: &Scenario, world: &dyn World, (cell, run): Job) -> Outcome {
+    let seed = scenario.seed.wrapping_add(u64::from(run));
+    let mut outcome = world.run(&scenario.cells[cell].scenario, seed)?;
+    outcome.dynamics = dynamics::of(&scenario.cells[cell].scenario, &outcome.flows);
+    if run > 0 || scenario.cells.len() > MAX_CELLS_WITH_SERIES {
+        // One run per cell is drawn; the others' series would only fill the memory.
+        outcome.flows.iter_mut().for_each(|flow| flow.series = Vec::new());
+        (outcome.levels, outcome.link_rates, outcome.beliefs) = (Vec::new(), Vec::new(), Vec::new());
+    }
+    Ok(outcome)
 }

@@ -55,14 +55,16 @@ impl Bss {
     /// A packet for `to` came to an interface. If that sends next, and to the same, it sends it along, or says that it will. The
     /// same if what changed is what rides in the answer of `to`.
     pub(super) fn lengthen(&mut self, now: Instant, index: InterfaceId, to: InterfaceId) {
+        // A frame alone gets no longer, but says that more will come (HACK).
+        if !self.timing.aggregates() && !self.has_riders {
+            return;
+        }
         let Some(plan) = self.plan.filter(|plan| plan.begin >= now && plan.purpose == Purpose::Exchange) else {
             return;
         };
-        let Interface { head, riders, .. } = &self.interfaces[index];
-        // A frame alone gets no longer, but says that more will come (HACK).
-        let changes = self.timing.aggregates() || riders.is_some();
-        let is_for = head.as_ref().is_some_and(|frame| frame.to == to && frame.load != Load::Request);
-        if changes && is_for && self.winners.contains(&index) {
+        let head = self.interfaces[index].head.as_ref();
+        let is_for = head.is_some_and(|frame| frame.to == to && frame.load != Load::Request);
+        if is_for && self.winners.contains(&index) {
             self.set_plan(plan.begin);
         }
     }

@@ -29,6 +29,8 @@ pub struct Bss {
     pub(super) has_eifs: bool,
     pub(super) retry_limits: [u32; 2],
     pub(super) reverse_frame: ReverseFrame,
+    /// TCP acknowledgments may ride in answers (HACK): every interface has [`Interface::riders`].
+    pub(super) has_riders: bool,
     pub(super) hand_up: HandUp,
     /// What has come of the aggregate on the air.
     pub(super) come: Aggregate,
@@ -80,6 +82,7 @@ impl Bss {
             has_eifs: settings.eifs,
             retry_limits: [settings.retry_limit, settings.long_retry_limit],
             reverse_frame: settings.reverse_frame,
+            has_riders: settings.hack,
             hand_up: settings.hand_up,
             come: Aggregate::default(),
             interfaces: (0..=stations).map(interface).collect(),
@@ -147,7 +150,8 @@ impl Bss {
             }
             None => {
                 let to = entry.to;
-                let Some(entry) = self.keep_for_answer(now, from, entry) else { return Ok(()) };
+                let entry = if self.has_riders { self.keep_for_answer(now, from, entry) } else { Some(entry) };
+                let Some(entry) = entry else { return Ok(()) };
                 if self.interfaces[from].is_idle() {
                     self.interfaces[from].head = Some(self.timing.frame(entry));
                     self.contenders.set_waiting(from, true);

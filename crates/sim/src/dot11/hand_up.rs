@@ -20,7 +20,10 @@ use airtcp_core::{Instant, Packet};
 impl Bss {
     /// When the next frame of the aggregate on the air has come, if it is handed up then.
     pub(super) fn next_hand_up(&self) -> Option<Instant> {
-        let plan = self.plan.filter(|_| self.hand_up == HandUp::Frame)?;
+        if self.hand_up != HandUp::Frame {
+            return None;
+        }
+        let plan = self.plan?;
         let frame = self.interfaces[self.aggregate_sender()?].head.as_ref()?;
         let begins = plan.end - self.timing.sifs() - frame.answer - frame.air;
         let come = self.next_come(frame)?;

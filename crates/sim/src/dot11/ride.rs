@@ -105,6 +105,9 @@ impl Bss {
         now: Instant,
         reports: &mut Vec<Report>,
     ) {
+        if !self.has_riders {
+            return;
+        }
         let (has_arrived, is_heard) = (answer != Answer::None, answer == Answer::Heard);
         let Interface { riders: Some(riders), .. } = &mut self.interfaces[receiver] else { return };
         let waiting = riders.with.entry(sender).or_default();
@@ -163,8 +166,7 @@ impl Bss {
 
     /// The answers to those who send next get what rides in them, in a cell that does not aggregate.
     pub(super) fn board_winners(&mut self) {
-        let has_riders = self.interfaces.first().is_some_and(|interface| interface.riders.is_some());
-        if self.timing.aggregates() || !has_riders {
+        if !self.has_riders || self.timing.aggregates() {
             return;
         }
         for place in 0..self.winners.len() {
@@ -183,6 +185,9 @@ impl Bss {
 
     /// How much longer an answer is for its riders.
     pub(super) fn ride_time(&self, receiver: InterfaceId, sender: InterfaceId) -> Duration {
+        if !self.has_riders {
+            return Duration::ZERO;
+        }
         let waiting = self.interfaces[receiver].riders.as_ref().and_then(|riders| riders.with.get(&sender));
         waiting.map_or(Duration::ZERO, |waiting| {
             self.timing.ride(waiting.entries.iter().take(waiting.boarded).map(|(_, length)| length).sum())

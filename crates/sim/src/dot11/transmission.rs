@@ -2,7 +2,7 @@
 
 use super::bss::Bss;
 use super::entry::Tracked;
-use super::interface::{Fate, Frame, Interface, Load};
+use super::interface::{Fate, Interface, Load};
 use super::plan::Plan;
 use super::report::Report;
 use super::ride::Answer;
@@ -20,15 +20,19 @@ impl Bss {
 
     /// Makes the next packet of an interface the frame that it sends; false if there is none.
     pub(super) fn take_next(&mut self, index: InterfaceId) -> bool {
-        let poll = self.next_poll(index);
+        let poll = if self.interfaces[index].asks { self.next_poll(index) } else { None };
         let interface = &mut self.interfaces[index];
-        if poll.is_some() {
-            interface.head = poll;
-        } else {
-            interface.head = match &interface.agreements {
-                None => interface.pop().map(|entry| self.timing.frame(entry)),
-                Some(agreements) => agreements.next().map(|(to, is_request)| self.timing.aggregate(to, is_request)),
-            };
+        match (poll, &interface.agreements) {
+            (Some(poll), _) => interface.head = Some(poll),
+            // One by one, so that the frame is put together where it stays.
+            (None, None) => match interface.pop() {
+                Some(entry) => interface.head = Some(self.timing.frame(entry)),
+                None => interface.head = None,
+            },
+            (None, Some(agreements)) => {
+                let next = agreements.next();
+                interface.head = next.map(|(to, is_request)| self.timing.aggregate(to, is_request));
+            }
         }
         let is_waiting = interface.head.is_some();
         self.contenders.set_waiting(index, is_waiting);
@@ -66,16 +70,17 @@ impl Bss {
         reports: &mut Vec<Report>,
     ) -> Option<InterfaceId> {
         let now = plan.end;
-        match self.interfaces[index].head.as_ref().map(|frame| frame.load) {
-            Some(Load::Aggregate(aggregate)) => return self.conclude_aggregate(index, aggregate, plan, reports),
-            Some(Load::Request) => return self.conclude_request(index, reports),
-            Some(Load::Poll) => {
+        let head = self.interfaces[index].head.as_ref()?;
+        let to = head.to;
+        match head.load {
+            Load::Packet => {}
+            Load::Aggregate(aggregate) => return self.conclude_aggregate(index, aggregate, plan, reports),
+            Load::Request => return self.conclude_request(index, reports),
+            Load::Poll => {
                 self.conclude_poll(index, plan, reports);
                 return None;
             }
-            _ => {}
         }
-        let to = self.interfaces[index].head.as_ref().map(|frame| frame.to)?;
         let is_silent = self.interfaces[to].is_silent;
         let ride = self.ride_time(to, index);
         let interface = &mut self.interfaces[index];
@@ -126,10 +131,11 @@ impl Bss {
 
     /// A frame is done with, and the next one's turn comes.
     pub(super) fn finish(&mut self, index: InterfaceId, now: Instant, outcome: Outcome, reports: &mut Vec<Report>) {
-        if let Some(frame) = self.interfaces[index].head.take() {
+        if let Some(frame) = &mut self.interfaces[index].head {
             // A frame that was acknowledged took one more than those that failed.
             let tries = frame.tries() + u32::from(outcome == Outcome::Acked);
-            let Frame { packet, to, tracked, .. } = frame;
+            let (packet, to, tracked) = (frame.packet.take(), frame.to, frame.tracked);
+            self.interfaces[index].head = None;
             if let Some(packet) = packet {
                 reports.push(self.drop(index, to, packet, DropReason::RETRY_LIMIT));
             }

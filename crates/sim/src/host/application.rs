@@ -7,21 +7,22 @@ use airtcp_core::{Duration, Instant};
 use airtcp_schemes::socket::Socket;
 use airtcp_tcp::Connection;
 
-/// See the module.
+/// See the module. In this order in memory: first what either end needs for each packet, then what a sender does.
+#[repr(C)]
 pub struct Application {
     pub role: Role,
-    /// Bytes it has still to write: the connection takes what its send buffer holds.
-    unwritten: u64,
-    /// The sender's application has closed.
-    has_closed: bool,
-    /// Round trips of a sender, one-way delays at a receiver of datagrams.
-    pub rounds: Rounds,
-    rtt_samples: u64,
+    pub digest: Option<Box<Digest>>,
+    pub completed_at: Option<Instant>,
     pub last_progress: (Instant, u64),
     pub longest_stall: Duration,
+    /// Bytes it has still to write: the connection takes what its send buffer holds.
+    unwritten: u64,
+    rtt_samples: u64,
     pub established_at: Option<Instant>,
-    pub completed_at: Option<Instant>,
-    pub digest: Option<Box<Digest>>,
+    /// Round trips of a sender, one-way delays at a receiver of datagrams.
+    pub rounds: Rounds,
+    /// The sender's application has closed.
+    has_closed: bool,
 }
 
 /// Which end it is.
@@ -69,7 +70,11 @@ impl Application {
     /// Writes as much as fits, and closes behind the last byte of a file.
     pub fn write(&mut self, connection: &mut Connection) {
         if self.unwritten > 0 {
-            self.unwritten -= connection.write_virtual(self.unwritten);
+            let taken = connection.write_virtual(self.unwritten);
+            if taken == 0 {
+                return;
+            }
+            self.unwritten -= taken;
             if self.unwritten > 0 {
                 return;
             }

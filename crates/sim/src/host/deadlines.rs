@@ -21,10 +21,10 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// The earliest, if there is any.
+    /// The earliest; the end of time for none.
     #[inline]
-    pub fn first(&self) -> Option<Instant> {
-        (self.first < Instant::MAX).then_some(self.first)
+    pub fn first(&self) -> Instant {
+        self.first
     }
 
     /// Sees to it that there is one for a socket no later than `due`; `armed` is that which it has.
@@ -45,6 +45,20 @@ impl Deadlines {
     /// Takes the earliest of a socket out. [`Deadlines::settle`] has to follow.
     pub fn pop(&mut self) {
         self.sockets.pop();
+    }
+
+    /// The earliest of a socket is at `due` from now on; the end of time for never. [`Deadlines::settle`] has to follow.
+    pub fn put_off(&mut self, due: Instant) {
+        if due == Instant::MAX {
+            self.pop();
+        } else if let Some(mut first) = self.sockets.peek_mut() {
+            first.0.0 = due;
+        }
+    }
+
+    /// What is not of sockets is due at `others`. If that is later than it was, who comes when it was due finds out.
+    pub fn note(&mut self, others: Instant) {
+        self.first = self.first.min(others);
     }
 
     /// What is not of sockets is due at `others`.
@@ -68,20 +82,26 @@ mod tests {
         let [one, two] = [1, 2].map(SocketId::from);
         let at = Instant::from_nanos;
         let mut deadlines = Deadlines::default();
-        assert_eq!(deadlines.first(), None);
+        assert_eq!(deadlines.first(), Instant::MAX);
         deadlines.arm(&mut armed, one, at(5));
         deadlines.arm(&mut armed, one, at(7));
         deadlines.arm(&mut other, two, at(3));
-        assert_eq!((deadlines.first(), armed, other), (Some(at(3)), at(5), at(3)));
+        assert_eq!((deadlines.first(), armed, other), (at(3), at(5), at(3)));
         assert_eq!([2, 3].map(|now| deadlines.due(at(now))), [None, Some((at(3), two))]);
         deadlines.pop();
         deadlines.settle(Instant::MAX);
-        assert_eq!(deadlines.first(), Some(at(5)));
+        assert_eq!(deadlines.first(), at(5));
         deadlines.settle(at(4));
-        assert_eq!(deadlines.first(), Some(at(4)));
+        assert_eq!(deadlines.first(), at(4));
+        for (others, first) in [(9, 4), (2, 2)] {
+            deadlines.note(at(others));
+            assert_eq!(deadlines.first(), at(first));
+        }
         assert_eq!(deadlines.due(at(9)), Some((at(5), one)));
-        deadlines.pop();
-        deadlines.settle(Instant::MAX);
-        assert_eq!(deadlines.first(), None);
+        for (due, first) in [(at(8), at(8)), (Instant::MAX, Instant::MAX)] {
+            deadlines.put_off(due);
+            deadlines.settle(Instant::MAX);
+            assert_eq!(deadlines.first(), first);
+        }
     }
 }

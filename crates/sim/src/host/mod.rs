@@ -7,7 +7,7 @@ mod requests;
 mod socket;
 
 use crate::digest::Digest;
-use crate::fetch::fetch;
+use crate::fetch::{fetch, fetch_bytes};
 use crate::index::{FlowId, ProbeId, SocketId, WorkloadId};
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample, WorkloadOutcome};
 use crate::settings::RunSettings;
@@ -36,13 +36,19 @@ const BELOW_WRAP_MS: u32 = 3_000;
 #[derive(Default)]
 pub struct Host {
     sockets: TiVec<SocketId, FlowSocket>,
-    /// Local port and socket, by port.
+    deadlines: Deadlines,
+    more: Option<Box<More>>,
+}
+
+/// What few hosts have.
+#[derive(Default)]
+struct More {
+    /// Local port and socket, by port; of the only socket it need not be here.
     ports: Vec<(u16, SocketId)>,
     /// Sockets that may have hidden connections, whose ports are not in the list.
     with_hidden: Vec<SocketId>,
     probes: Vec<Probe>,
     workloads: Vec<Requests>,
-    deadlines: Deadlines,
 }
 
 fn endpoints(flow: FlowId, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
@@ -67,24 +73,32 @@ impl Host {
 
     /// Adds the asking end of probe `id`.
     pub fn add_probe(&mut self, id: ProbeId, spec: ProbeSpec, ends: [IpAddr; 2]) {
-        self.probes.push(Probe::new(id, spec, ends));
+        self.more.get_or_insert_default().probes.push(Probe::new(id, spec, ends));
         self.settle();
     }
 
     /// What its probes found, in the order in which they were added.
     pub fn probe_outcomes(&self) -> impl Iterator<Item = ProbeOutcome> {
-        self.probes.iter().map(Probe::outcome)
+        self.more.iter().flat_map(|more| &more.probes).map(Probe::outcome)
     }
 
     /// Adds an end of a workload.
     pub fn add_requests(&mut self, requests: Requests) {
-        self.workloads.push(requests);
+        self.more.get_or_insert_default().workloads.push(requests);
         self.settle();
     }
 
     /// What a workload found whose client is here.
     pub fn workload_outcome(&self, id: WorkloadId) -> Option<WorkloadOutcome> {
-        self.workloads.iter().find_map(|requests| requests.outcome(id))
+        self.workloads().iter().find_map(|requests| requests.outcome(id))
+    }
+
+    fn workloads(&self) -> &[Requests] {
+        self.more.as_ref().map_or(&[], |more| &more.workloads)
+    }
+
+    fn workloads_mut(&mut self) -> &mut [Requests] {
+        self.more.as_mut().map_or(&mut [], |more| &mut more.workloads)
     }
 
     fn add(
@@ -99,8 +113,6 @@ impl Host {
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
         let has_digest = run.digests && flow.size.is_some();
         let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..(*flow.tcp).clone() };
-        let place = self.ports.partition_point(|(port, _)| *port < local.port);
-        self.ports.insert(place, (local.port, self.sockets.next_key()));
         let upper = if matches!(role, Role::Sender { .. }) { 0 } else { 1 << 32 };
         let opening = Opening {
             config,
@@ -110,19 +122,33 @@ impl Host {
             timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
             source: Stream::Virtual { id: upper + usize::from(id) as u64 },
         };
-        if !flow.socket.is_tcp() {
-            self.with_hidden.push(self.sockets.next_key());
-        }
         if self.sockets.is_empty() {
             self.sockets.reserve_exact(1); // Most hosts have one, and of thousands of hosts each would have room for four.
         }
-        self.sockets.push_and_get_key(FlowSocket::new(id, flow, opening, role, rng, has_digest))
+        let socket = self.sockets.push_and_get_key(FlowSocket::new(id, flow, opening, role, rng, has_digest));
+        if !flow.socket.is_tcp() {
+            self.more.get_or_insert_default().with_hidden.push(socket);
+        }
+        self.list_ports();
+        socket
+    }
+
+    /// Notes the port of the last socket, and if it is the second that of the first.
+    fn list_ports(&mut self) {
+        if self.sockets.len() < 2 {
+            return;
+        }
+        let ports = &mut self.more.get_or_insert_default().ports;
+        for (id, socket) in self.sockets.iter_enumerated().skip(ports.len()) {
+            let place = ports.partition_point(|(port, _)| *port < socket.port);
+            ports.insert(place, (socket.port, id));
+        }
     }
 
     /// Everything before this is left out of rates.
     pub fn on_warm(&mut self) {
         self.sockets.iter_mut().for_each(FlowSocket::on_warm);
-        self.workloads.iter_mut().for_each(Requests::on_warm);
+        self.workloads_mut().iter_mut().for_each(Requests::on_warm);
     }
 
     /// Notes every flow's progress, and records it if there is a series to record it in.
@@ -136,7 +162,8 @@ impl Host {
             };
             if series {
                 let (cwnd, srtt) = end.window();
-                socket.series.push(Sample { at, delivered, acked, cwnd, srtt, repairs });
+                let sample = Sample { at, delivered, acked, cwnd, srtt, repairs };
+                socket.record.get_or_insert_default().series.push(sample);
             }
             socket.application.note_progress(at, delivered);
         }
@@ -151,7 +178,12 @@ impl Host {
     /// The same of its connection: once the socket is there.
     pub fn fetch_connection(&self, packet: &Packet) {
         let end = self.likely_socket(packet).and_then(|socket| socket.end.as_ref());
-        end.and_then(FlowEnd::connection).into_iter().for_each(fetch);
+        let Some(connection) = end.and_then(FlowEnd::connection) else { return };
+        if packet.payload_len() > 0 {
+            const { Connection::touched(true) }.into_iter().for_each(|bytes| fetch_bytes(connection, bytes));
+        } else {
+            const { Connection::touched(false) }.into_iter().for_each(|bytes| fetch_bytes(connection, bytes));
+        }
     }
 
     /// The socket that a packet is most likely for. Where there is only one, the list of ports need not be read.
@@ -166,8 +198,9 @@ impl Host {
     /// The socket that a packet is for.
     #[inline]
     fn socket_for(&self, packet: &Packet) -> Option<SocketId> {
-        if !self.with_hidden.is_empty()
-            && let Some(index) = self.owner_of(packet)
+        if let Some(more) = &self.more
+            && !more.with_hidden.is_empty()
+            && let Some(index) = self.owner_of(&more.with_hidden, packet)
         {
             return Some(index);
         }
@@ -176,29 +209,28 @@ impl Host {
 
     /// The socket with the hidden connection, or the datagrams, that a packet belongs to.
     #[inline(never)]
-    fn owner_of(&self, packet: &Packet) -> Option<SocketId> {
+    fn owner_of(&self, with_hidden: &[SocketId], packet: &Packet) -> Option<SocketId> {
         if packet.tcp().is_none() {
             return self.socket_at(destination_port(packet)?);
         }
         let owns = |index: &&SocketId| self.sockets[**index].end.as_ref().is_some_and(|end| end.owns(packet));
-        self.with_hidden.iter().find(owns).copied()
+        with_hidden.iter().find(owns).copied()
     }
 
-    #[inline]
     fn socket_at(&self, port: u16) -> Option<SocketId> {
         if let [only] = &self.sockets.raw[..] {
-            // As on most hosts: its own port is nearer than the list.
             return (only.port == port).then_some(SocketId::from(0));
         }
         // The ports of flows between the same hosts follow each other.
-        let (first, _) = self.ports.first()?;
-        if let Some((known, socket)) = self.ports.get(usize::from(port.wrapping_sub(*first)))
+        let ports = &self.more.as_ref()?.ports;
+        let (first, _) = ports.first()?;
+        if let Some((known, socket)) = ports.get(usize::from(port.wrapping_sub(*first)))
             && *known == port
         {
             return Some(*socket);
         }
-        let place = self.ports.binary_search_by_key(&port, |(port, _)| *port).ok()?;
-        Some(self.ports[place].1)
+        let place = ports.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+        Some(ports[place].1)
     }
 
     fn socket_of(&self, flow: FlowId, wants_sender: bool) -> Option<&FlowSocket> {
@@ -221,7 +253,7 @@ impl Host {
             None => end.saturating_since(socket.application.last_progress.0),
         };
         FlowOutcome {
-            name: socket.name.clone(),
+            name: socket.name.to_string(),
             measured_bytes: stats.bytes_delivered - socket.before(|stats| stats.bytes_delivered),
             total_bytes: stats.bytes_delivered,
             completed_at: socket.application.completed_at,
@@ -230,7 +262,7 @@ impl Host {
             delay: (socket.application.rounds.count() > 0).then(|| socket.application.rounds.percentiles()),
             longest_stall: socket.application.longest_stall.max(stalled),
             received_sha256: socket.application.digest.as_deref().map(Digest::finish),
-            series: socket.series.clone(),
+            series: socket.series().to_vec(),
             ..FlowOutcome::default()
         }
     }
@@ -242,8 +274,8 @@ impl Host {
         let mut series = received.series.clone();
         // Both ends are sampled at the same times once both exist; the sender exists first.
         for point in &mut series {
-            if let Ok(index) = socket.series.binary_search_by_key(&point.at, |sample| sample.at) {
-                let sample = socket.series[index];
+            if let Ok(index) = socket.series().binary_search_by_key(&point.at, |sample| sample.at) {
+                let sample = socket.series()[index];
                 (point.acked, point.cwnd, point.srtt) = (sample.acked, sample.cwnd, sample.srtt);
             }
         }
@@ -269,32 +301,35 @@ impl Host {
             let broken = socket.connection()?.stream_check().err()?;
             Some(format!("flow {}: {broken}", socket.name))
         });
-        of_flow.or_else(|| self.workloads.iter().find_map(Requests::stream_failure))
+        of_flow.or_else(|| self.workloads().iter().find_map(Requests::stream_failure))
     }
 
-    /// Asks the probes and workloads when they have something to do.
+    /// Sees which is the first of all deadlines.
     fn settle(&mut self) {
-        let probes = self.probes.iter().filter_map(Probe::next);
-        let others = probes.chain(self.workloads.iter().filter_map(Requests::poll_timeout)).min();
-        self.deadlines.settle(others.unwrap_or(Instant::MAX));
+        self.deadlines.settle(self.others());
+    }
+
+    /// When probes and workloads have something to do.
+    fn others(&self) -> Instant {
+        self.more.as_ref().and_then(|more| more.next()).unwrap_or(Instant::MAX)
     }
 
     /// A packet for no flow.
     #[inline(never)]
     fn handle_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
         self.take_stray(cx, packet);
-        self.settle();
+        self.deadlines.note(self.others());
     }
 
     /// It is of a workload, of a probe, or to be answered.
     fn take_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        for requests in &mut self.workloads {
+        for requests in self.workloads_mut() {
             if let Some(number) = requests.number_of(&packet) {
                 return requests.handle_packet(cx, number, packet);
             }
         }
         let now = cx.now();
-        if self.probes.iter_mut().any(|probe| probe.take(now, &packet)) {
+        if self.more.iter_mut().flat_map(|more| &mut more.probes).any(|probe| probe.take(now, &packet)) {
             return cx.consume(packet);
         }
         let Some(answer) = probe::answer(&packet) else { return cx.discard(packet, DropReason::NO_SOCKET) };
@@ -331,11 +366,10 @@ impl Host {
                 self.deadlines.pop();
                 continue;
             }
-            let moved = end.as_ref().map(FlowEnd::poll_timeout).filter(|due| due.is_none_or(|due| due > now));
-            let Some(due) = moved else { return Some(index) };
-            self.deadlines.pop();
-            *armed = Instant::MAX;
-            self.deadlines.arm(armed, index, due.unwrap_or(Instant::MAX));
+            let moved = end.as_ref().map(|end| end.poll_timeout().unwrap_or(Instant::MAX));
+            let Some(due) = moved.filter(|due| *due > now) else { return Some(index) };
+            *armed = due;
+            self.deadlines.put_off(due);
         }
         None
     }
@@ -345,6 +379,28 @@ impl Host {
         let FlowSocket { end: Some(end), armed, .. } = &mut self.sockets[index] else { return };
         end.transmit(cx.now(), &mut HostOutlet(cx));
         self.deadlines.arm(armed, index, end.poll_timeout().unwrap_or(Instant::MAX));
+    }
+
+    /// When it wants to be called; the end of time for never.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.deadlines.first()
+    }
+}
+
+impl More {
+    /// When the probes and workloads have something to do.
+    fn next(&self) -> Option<Instant> {
+        let probes = self.probes.iter().filter_map(Probe::next);
+        probes.chain(self.workloads.iter().filter_map(Requests::poll_timeout)).min()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        for probe in &mut self.probes {
+            std::iter::from_fn(|| probe.poll(now)).for_each(|packet| send(cx, packet));
+        }
+        self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
     }
 }
 
@@ -375,9 +431,21 @@ impl Element for Host {
             cx.discard(packet, DropReason::CORRUPTED);
             return;
         }
-        let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
         let now = cx.now();
-        let FlowSocket { end, application, armed, .. } = &mut self.sockets[index];
+        let (index, socket) = match &mut self.sockets.raw[..] {
+            // As on most hosts: its own port is nearer than the list.
+            [only]
+                if self.more.as_ref().is_none_or(|more| more.with_hidden.is_empty())
+                    && packet.tcp().is_some_and(|tcp| tcp.destination_port == only.port) =>
+            {
+                (SocketId::from(0), only)
+            }
+            _ => {
+                let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
+                (index, &mut self.sockets[index])
+            }
+        };
+        let FlowSocket { end, application, armed, .. } = socket;
         let due = match end {
             Some(FlowEnd::Tcp(connection)) => {
                 connection.handle_segment(now, &packet);
@@ -402,10 +470,9 @@ impl Element for Host {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
-        for probe in &mut self.probes {
-            std::iter::from_fn(|| probe.poll(now)).for_each(|packet| send(cx, packet));
+        if let Some(more) = &mut self.more {
+            more.handle_timeout(cx);
         }
-        self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
         while let Some(index) = self.next_expired(now) {
             self.deadlines.pop();
             let socket = &mut self.sockets[index];
@@ -421,11 +488,11 @@ impl Element for Host {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.with_hidden.iter().filter_map(|index| self.sockets[*index].end.as_ref()).try_for_each(|end| end.check())
+        let with_hidden = self.more.iter().flat_map(|more| &more.with_hidden);
+        with_hidden.filter_map(|index| self.sockets[*index].end.as_ref()).try_for_each(|end| end.check())
     }
 
-    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.first()
+        Some(self.deadline()).filter(|due| *due < Instant::MAX)
     }
 }

@@ -9,23 +9,37 @@ use airtcp_schemes::socket::{FlowEnd, SocketSettings, SocketSite};
 use airtcp_tcp::{Connection, Opening, Stats};
 use std::sync::Arc;
 
-/// See the module.
+/// See the module. In this order in memory: what each packet needs comes first.
+#[repr(C)]
 pub struct FlowSocket {
+    /// None before the flow begins; at the receiver of a TCP connection, none before the SYN.
+    pub end: Option<FlowEnd>,
+    /// The deadline that is in the host's timers; the end of time for none.
+    pub armed: Instant,
     pub flow: FlowId,
     /// Its own.
     pub port: u16,
-    pub name: String,
-    settings: Arc<dyn SocketSettings>,
-    /// What its end is opened with, until then.
-    opening: Option<Box<Opening>>,
-    /// None before the flow begins; at the receiver of a TCP connection, none before the SYN.
-    pub end: Option<FlowEnd>,
     pub application: Application,
+    /// Both ends of a flow have the same.
+    pub name: Arc<str>,
+    /// How its end is opened, until then.
+    unopened: Option<Box<Unopened>>,
+    /// What was noted of it, if anything.
+    pub record: Option<Box<Record>>,
+}
+
+/// What an end is opened with.
+struct Unopened {
+    settings: Arc<dyn SocketSettings>,
+    opening: Opening,
     rng: Rng,
-    /// The deadline that is in the host's timers; the end of time for none.
-    pub armed: Instant,
+}
+
+/// See [`FlowSocket::record`].
+#[derive(Default)]
+pub struct Record {
     /// What its end had counted at the end of the warm-up, if there was one.
-    at_warmup: Option<Box<AtWarmup>>,
+    at_warmup: Option<AtWarmup>,
     pub series: Vec<Sample>,
 }
 
@@ -61,30 +75,37 @@ impl FlowSocket {
             flow,
             port: opening.local.port,
             name: spec.name.clone(),
-            opening: end.is_none().then(|| Box::new(opening)),
+            unopened: end.is_none().then(|| Box::new(Unopened { settings, opening, rng })),
             end,
-            settings,
             application: Application::new(role, has_digest),
-            rng,
             armed: Instant::MAX,
-            at_warmup: None,
-            series: Vec::new(),
+            record: None,
         }
     }
 
     /// What is counted is counted from now on.
     pub fn on_warm(&mut self) {
         let numbers = |counts: Vec<(&str, u64)>| counts.into_iter().map(|(_, count)| count).collect();
-        self.at_warmup = self.end.as_ref().map(|end| {
+        if let Some(end) = &self.end {
             let (controller, counts) = (numbers(self.controller_counts()), numbers(self.counts()));
-            Box::new(AtWarmup { stats: end.stats(), controller, counts })
-        });
+            let at_warmup = AtWarmup { stats: end.stats(), controller, counts };
+            self.record.get_or_insert_default().at_warmup = Some(at_warmup);
+        }
         self.application.rounds.clear();
+    }
+
+    fn at_warmup(&self) -> Option<&AtWarmup> {
+        self.record.as_ref()?.at_warmup.as_ref()
+    }
+
+    /// What was sampled of it.
+    pub fn series(&self) -> &[Sample] {
+        self.record.as_ref().map_or(&[], |record| &record.series)
     }
 
     /// One of its counts at the end of the warm-up.
     pub fn before(&self, count: impl Fn(&Stats) -> u64) -> u64 {
-        self.at_warmup.as_ref().map_or(0, |before| count(&before.stats))
+        self.at_warmup().map_or(0, |before| count(&before.stats))
     }
 
     pub fn stats(&self) -> Stats {
@@ -102,7 +123,7 @@ impl FlowSocket {
     }
 
     pub fn counts_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        since(self.counts(), self.at_warmup.as_ref().map_or(&[], |before| &before.counts))
+        since(self.counts(), self.at_warmup().map_or(&[], |before| &before.counts))
     }
 
     pub fn controller_counts(&self) -> Vec<(&'static str, u64)> {
@@ -114,13 +135,14 @@ impl FlowSocket {
     }
 
     pub fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        since(self.controller_counts(), self.at_warmup.as_ref().map_or(&[], |before| &before.controller))
+        since(self.controller_counts(), self.at_warmup().map_or(&[], |before| &before.controller))
     }
 
     pub fn connect(&mut self, now: Instant) {
-        let Some(opening) = self.opening.take() else { return };
-        let mut site = SocketSite { opening: &opening, flow: self.flow.number(), rng: &mut self.rng };
-        let end = self.end.insert(self.settings.connect(&mut site, now));
+        let Some(unopened) = self.unopened.take() else { return };
+        let Unopened { settings, opening, mut rng } = *unopened;
+        let mut site = SocketSite { opening: &opening, flow: self.flow.number(), rng: &mut rng };
+        let end = self.end.insert(settings.connect(&mut site, now));
         if let Some(connection) = end.connection_mut() {
             self.application.write(connection);
         }
@@ -129,13 +151,13 @@ impl FlowSocket {
     /// At the receiver: the first packet may open the connection.
     pub fn accept(&mut self, now: Instant, packet: &Packet) {
         if matches!(self.application.role, Role::Receiver { .. })
-            && let Some(opening) = &self.opening
+            && let Some(Unopened { settings, opening, .. }) = self.unopened.as_deref()
         {
-            self.end = self.settings.accept(opening, packet, now);
+            self.end = settings.accept(opening, packet, now);
             self.application.last_progress = (now, 0);
         }
         if self.end.is_some() {
-            self.opening = None;
+            self.unopened = None;
         }
     }
 }

@@ -71,10 +71,11 @@ impl Network<'_> {
 
     /// Makes sure that the queue has an event at the next end of an exchange.
     pub fn schedule_cell(&mut self, cell: WlanId) {
-        let at = self.wlans[cell].bss.next_event().unwrap_or(Instant::MAX);
-        let source = self.sources.of(Kind::Cell(cell));
-        if at != self.queue.at(source) {
-            self.queue.set(source, at, self.since);
+        let wlan = &mut self.wlans[cell];
+        let at = wlan.bss.next_event().unwrap_or(Instant::MAX);
+        if at != wlan.due {
+            wlan.due = at;
+            self.queue.set(self.sources.of(Kind::Cell(cell)), at, self.since);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The links between the nodes, how a packet passes over them, and the events that they wait for.
 
 mod air;
+mod departure;
+
+pub use departure::{Departure, Departures};
 
 use crate::address;
 use crate::air::{AirHop, Wlan};
@@ -13,9 +16,9 @@ use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use crate::upcoming::{Entry, Upcoming};
-use airtcp_core::{DropReason, Instant, IpHeader, Packet, Port, TcpHeader};
+use airtcp_core::{DropReason, Instant, Packet, Port, TcpHeader};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::sync::Arc;
 use typed_index_collections::TiVec;
 
 /// See the module.
@@ -29,20 +32,15 @@ pub struct Network<'t> {
     pub wlans: TiVec<WlanId, Wlan>,
     pub joints: TiVec<JointId, Approach>,
     /// What will arrive behind the links of each fan.
-    pub fans: TiVec<FanId, Upcoming<Packet>>,
+    pub fans: TiVec<FanId, Upcoming<ElementId, Packet>>,
     /// Since when that has been the next of its source which the event that is handled causes.
     pub since: Since,
     pub routes: Routes,
-    pub node_names: TiVec<NodeId, String>,
-    pub link_names: TiVec<LinkId, String>,
+    pub node_names: TiVec<NodeId, Arc<str>>,
+    pub link_names: TiVec<LinkId, Arc<str>>,
     /// Who takes what is for each node itself.
     pub residents: TiVec<NodeId, Residents>,
-    /// How the last packet of each node's own left. Mostly the next one goes the same way; routes and elements stay where they
-    /// are once packets are sent.
-    pub departures: TiVec<NodeId, Option<Departure>>,
     pub tap: Tapped<'t>,
-    /// When the run ends.
-    pub until: Instant,
     /// Sum of the hashes of every arrival at the end of a link: what arrived where and when, in whatever order links tell.
     pub trace_hash: u64,
     /// Packets that have ended, of whose memory others are made.
@@ -66,18 +64,6 @@ pub struct Residents {
     pub locals: Vec<ElementId>,
 }
 
-/// How a packet left the node that it is from.
-#[derive(Clone, Copy, Debug)]
-pub struct Departure {
-    /// Its addresses.
-    source: IpAddr,
-    destination: IpAddr,
-    goal: NodeId,
-    pub hop: Hop,
-    /// The element that takes it before.
-    before: Option<ElementId>,
-}
-
 /// A packet before the element that takes it next.
 #[derive(Debug)]
 pub struct Delivery {
@@ -87,30 +73,28 @@ pub struct Delivery {
 }
 
 impl Network<'_> {
-    /// Sends a packet that is at `node`, where the element `from` sent it if any did, into the link it takes by its
-    /// destination. Gives it back if a host or a scheme takes it first.
-    ///
-    /// Inlined where packets arrive, which is often at their goal, and where elements send, which never is.
+    /// Sends a packet of a node's own as the one before it left. Gives it back if a scheme takes it first.
     #[inline(always)]
+    pub fn depart(&mut self, now: Instant, departure: &Departure, packet: Packet) -> Option<Delivery> {
+        let Departure { goal, hop, before, .. } = *departure;
+        if let Some(element) = before {
+            return Some(Delivery { element, port: Port::INNER, packet });
+        }
+        self.send(now, hop, goal, packet);
+        None
+    }
+
+    /// Sends a packet that is at `node`, where the element `from` sent it if any did, into the link it takes by its
+    /// destination. Gives it back if a host or a scheme takes it first. How one of the node's own leaves is noted.
     pub fn forward(
         &mut self,
         now: Instant,
         node: NodeId,
         from: Option<ElementId>,
+        departures: &mut Departures,
         mut packet: Packet,
     ) -> Option<Delivery> {
         let ip = packet.ip();
-        if let Some(Departure { source, destination, goal, hop, before }) = &self.departures[node]
-            && ip.source == *source
-            && ip.destination == *destination
-        {
-            if let Some(element) = *before {
-                return Some(Delivery { element, port: Port::INNER, packet });
-            }
-            let (hop, goal) = (*hop, *goal);
-            self.send(now, hop, goal, packet);
-            return None;
-        }
         let destination = address::node_of(&ip.destination);
         let is_own = address::node_of(&ip.source) == Some(node);
         if destination == Some(node) {
@@ -136,8 +120,8 @@ impl Network<'_> {
         }
         let before = self.before(hop, &packet).filter(|element| self.bound.get(element).is_none_or(|nodes| nodes[to]));
         if is_own {
-            let IpHeader { source, destination, .. } = *packet.ip();
-            self.departures[node] = Some(Departure { source, destination, goal: to, hop, before });
+            let departure = Departure::new(packet.ip(), to, hop, before);
+            departure.into_iter().for_each(|departure| departures.note(departure, &packet));
         }
         if let Some(element) = before {
             return Some(Delivery { element, port: Port::INNER, packet });
@@ -246,30 +230,36 @@ impl Network<'_> {
                 onward = self.find_onward(pipe, to);
                 here = &mut self.pipes[pipe];
             }
-            let Some(onward) = onward.filter(|onward| !onward.passes_node() || packet.ip().hop_limit > 1) else {
+            let is_last_hop = packet.ip().hop_limit <= 1;
+            let Some(onward) = onward.filter(|onward| !(is_last_hop && onward.passes_node())) else {
                 here.send(now, packet, &mut self.tap);
                 return self.schedule(pipe);
             };
-            let at = match here.send_through(now, self.until, &packet, traced.bytes, &mut self.tap) {
+            let at = match here.send_through(now, &packet, traced.bytes, &mut self.tap) {
                 Ok(at) => at,
                 Err(stays) => return here.keep(now, stays, packet, &mut self.tap),
             };
             self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
-            if onward.passes_node() && !is_control {
-                packet.take_hop();
-            }
             match onward {
-                Onward::Pipe(next) => (now, pipe) = (at, next),
+                Onward::Pipe(next) => {
+                    if !is_control {
+                        packet.take_hop();
+                    }
+                    (now, pipe) = (at, next);
+                }
                 Onward::Joint(joint) => {
+                    if !is_control {
+                        packet.take_hop();
+                    }
                     let since = here.next_since(self.since, at);
-                    if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, packet) }) {
+                    if self.joints[joint].packets.push(Entry { at, since, from: pipe, goal: to, what: packet }) {
                         self.schedule_joint(joint);
                     }
                     return;
                 }
                 Onward::Fan(fan) => {
-                    let since = here.next_since(self.since, at);
-                    if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
+                    let (since, goal) = (here.next_since(self.since, at), here.home);
+                    if self.fans[fan].push(Entry { at, since, from: pipe, goal, what: packet }) {
                         self.schedule_fan(fan);
                     }
                     return;
@@ -315,8 +305,10 @@ impl Network<'_> {
 
     /// Has the packets enter a pipe that are on their way there and there by `now`.
     pub fn enter(&mut self, now: Instant, joint: JointId) {
-        let pipe = self.joints[joint].pipe;
-        while let Some(Entry { at, since, what: (to, packet), .. }) = self.joints[joint].packets.pop(now) {
+        let Approach { pipe, packets, .. } = &self.joints[joint];
+        let (pipe, due) = (*pipe, packets.due(now));
+        for _ in 0..due {
+            let Some(Entry { at, since, goal: to, what: packet, .. }) = self.joints[joint].packets.pop() else { break };
             self.look_ahead(joint);
             self.since = since.then(at);
             self.pass(at, pipe, to, packet);

@@ -162,6 +162,10 @@ pub trait Controller: Debug + Send {
     /// Sets window and pacing rate from a delivery rate sample, in place of `cong_avoid` and of
     /// the reduction during recovery. Only where [`Controller::has_cong_control`] says so are samples kept whole.
     fn cong_control(&mut self, _sk: &mut TcpSock, _sample: &RateSample) {}
+    /// False if it never reads the pacing rate: who does not pace need not keep it, then.
+    fn reads_pacing_rate(&self) -> bool {
+        true
+    }
     /// Segments left the network and their round-trip time may be known.
     fn pkts_acked(&mut self, _sk: &mut TcpSock, _sample: &AckSample) {}
     /// The recovery state is about to become `new`; `sk.icsk_ca_state` is still the old one.

@@ -17,6 +17,10 @@ impl Controller for Reno {
     fn cong_avoid(&mut self, sk: &mut TcpSock, acked: u32) {
         sk.tcp_reno_cong_avoid(acked);
     }
+
+    fn reads_pacing_rate(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

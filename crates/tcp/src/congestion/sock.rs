@@ -48,7 +48,20 @@ pub struct RxOpt {
 
 /// What of a connection a congestion controller sees. Counts are in segments.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct TcpSock {
+    /// Time of the event being handled.
+    pub tcp_mstamp: Instant,
+    /// When the segment most recently delivered was sent.
+    pub first_tx_mstamp: Instant,
+    /// When `delivered` last grew.
+    pub delivered_mstamp: Instant,
+    /// When data was last sent.
+    pub lsndtime: Instant,
+    /// Pacing rate in bytes per second; `u64::MAX` is unlimited.
+    pub sk_pacing_rate: u64,
+    /// Upper bound of the pacing rate in bytes per second.
+    pub sk_max_pacing_rate: u64,
     /// Congestion window.
     pub snd_cwnd: u32,
     /// Segments acknowledged towards the next increase.
@@ -57,10 +70,6 @@ pub struct TcpSock {
     pub snd_cwnd_clamp: u32,
     /// Slow start threshold.
     pub snd_ssthresh: u32,
-    /// Window when the last reduction began.
-    pub prior_cwnd: u32,
-    /// Threshold before the last reduction; 0 if it must not be undone.
-    pub prior_ssthresh: u32,
     /// Segments sent and not cumulatively acknowledged.
     pub packets_out: u32,
     /// Of those, selectively acknowledged (or duplicate acknowledgments without SACK).
@@ -71,8 +80,6 @@ pub struct TcpSock {
     pub retrans_out: u32,
     /// Most segments in flight in the last window.
     pub max_packets_out: u32,
-    /// The window limited sending in the last window.
-    pub is_cwnd_limited: bool,
     /// Smoothed round-trip time, microseconds << 3; 0 if unknown.
     pub srtt_us: u32,
     /// Mean deviation, microseconds << 2.
@@ -85,38 +92,32 @@ pub struct TcpSock {
     pub snd_una: SeqNum,
     /// Next sequence number to send.
     pub snd_nxt: SeqNum,
-    /// Timestamps of the acknowledgment being handled.
-    pub rx_opt: RxOpt,
     /// Segments delivered so far, wrapping.
     pub delivered: u32,
-    /// Of those, acknowledged with ECE, wrapping.
-    pub delivered_ce: u32,
     /// Segments marked lost so far, wrapping.
     pub lost: u32,
     /// `delivered` up to which samples are limited by the application; 0 if they are not.
     pub app_limited: u32,
-    /// Time of the event being handled.
-    pub tcp_mstamp: Instant,
-    /// When the segment most recently delivered was sent.
-    pub first_tx_mstamp: Instant,
-    /// When `delivered` last grew.
-    pub delivered_mstamp: Instant,
-    /// When the next paced segment may leave, or the last one left.
-    pub tcp_wstamp: Instant,
-    /// When data was last sent.
-    pub lsndtime: Instant,
     /// Segments a hole may be overtaken by before it counts as loss.
     pub reordering: u32,
+    /// The window limited sending in the last window.
+    pub is_cwnd_limited: bool,
     /// The peer acknowledges selectively.
     pub sack_ok: bool,
     /// Where recovery stands.
     pub icsk_ca_state: CaState,
-    /// Pacing rate in bytes per second; `u64::MAX` is unlimited.
-    pub sk_pacing_rate: u64,
-    /// Upper bound of the pacing rate in bytes per second.
-    pub sk_max_pacing_rate: u64,
     /// Whether the pacing rate is obeyed.
     pub sk_pacing_status: Pacing,
+    /// Window when the last reduction began.
+    pub prior_cwnd: u32,
+    /// Threshold before the last reduction; 0 if it must not be undone.
+    pub prior_ssthresh: u32,
+    /// Of those delivered so far, acknowledged with ECE, wrapping.
+    pub delivered_ce: u32,
+    /// Timestamps of the acknowledgment being handled.
+    pub rx_opt: RxOpt,
+    /// When the next paced segment may leave, or the last one left.
+    pub tcp_wstamp: Instant,
     /// Tick of the host's clock, if it is not exact.
     pub jiffy: Option<Duration>,
     /// This connection's own random stream.

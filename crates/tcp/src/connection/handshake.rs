@@ -1,6 +1,5 @@
 //! Opening (RFC 9293 section 3.5): options offered and agreed, SYN retransmission, simultaneous open.
 
-use super::mould::Mould;
 use super::{CloseReason, Connection, State, reset_reply};
 use crate::config::{MIN_MSS, default_mss};
 use crate::sequence::Sequence;
@@ -43,7 +42,6 @@ impl Connection {
         self.peer_sequence = Sequence::new(tcp.sequence);
         let theirs = &tcp.options;
         self.options.timestamps = self.terms.timestamps && theirs.timestamps.is_some();
-        *self.mould = Mould::new(self.local, self.remote, self.options.timestamps);
         self.options.sack = self.terms.offers_sack && theirs.sack_permitted;
         let scales = self.terms.window_scaling && theirs.window_scale.is_some();
         self.options.our_shift = scales.then(|| self.receiver.window.wanted_shift());
@@ -53,7 +51,7 @@ impl Connection {
         if let Some(stamp) = theirs.timestamps.filter(|_| self.options.timestamps) {
             self.options.note(stamp, 0, Instant::ZERO);
         }
-        let is_ipv4 = self.local.address.is_ipv4();
+        let is_ipv4 = self.flow.source.is_ipv4();
         let theirs_mss = theirs.mss.map_or(default_mss(is_ipv4), u32::from).max(MIN_MSS);
         let mss = theirs_mss.min(u32::from(self.terms.announced_mss));
         self.sender.sk.mss_cache = mss - if self.options.timestamps { 12 } else { 0 };

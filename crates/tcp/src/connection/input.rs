@@ -36,10 +36,10 @@ impl Connection {
 
     /// True if a segment is of this connection, from the other end.
     fn is_addressee(&self, packet: &Packet, tcp: &TcpHeader) -> bool {
-        let (local, remote, ip) = (&self.local, &self.remote, packet.ip());
-        (tcp.source_port, tcp.destination_port) == (remote.port, local.port)
-            && ip.source == remote.address
-            && ip.destination == local.address
+        let (ours, ip) = (&self.flow, packet.ip());
+        (tcp.source_port, tcp.destination_port) == (ours.destination_port, ours.source_port)
+            && ip.source == ours.destination
+            && ip.destination == ours.source
     }
 
     fn handle_synchronised(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
@@ -226,9 +226,15 @@ impl Connection {
     fn note_stamp(&mut self, now: Instant, stamp: Timestamps, sequence: i64, len: u32) {
         self.options.note(stamp, sequence, now);
         if self.receiver.acks.has_habits && len > 0 {
-            let is_full = len >= self.sender.sk.mss_cache;
-            self.receiver.note_echo(self.options.clock(now), stamp.echo, is_full);
+            self.note_echo(now, stamp.echo, len);
         }
+    }
+
+    /// Apart: inlined, half of it is reckoned before it is known whether anybody asks.
+    #[inline(never)]
+    fn note_echo(&mut self, now: Instant, echo: u32, len: u32) {
+        let is_full = len >= self.sender.sk.mss_cache;
+        self.receiver.note_echo(self.options.clock(now), echo, is_full);
     }
 
     /// RFC 3168 section 6.1.3: echo a mark until the peer says that it reduced its window.

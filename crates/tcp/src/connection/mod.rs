@@ -7,7 +7,6 @@
 
 mod handshake;
 mod input;
-mod mould;
 mod options;
 mod output;
 mod reset;
@@ -27,11 +26,11 @@ use crate::stats::Stats;
 use crate::stream::{Chunk, SendBuffer, Stream};
 use crate::timers::{Timer, Timers};
 use airtcp_core::{Duration, FlowKey, Instant, Packet, Rng, SeqNum};
-use alloc::boxed::Box;
 use alloc::format;
 use bytes::Bytes;
+use core::mem::offset_of;
 use core::net::IpAddr;
-use mould::Mould;
+use core::ops::Range;
 pub use options::Clock;
 use options::Options;
 use terms::Terms;
@@ -104,37 +103,49 @@ pub enum CloseReason {
 }
 
 /// One TCP connection: no I/O, no clock.
+///
+/// In this order in memory, as are its parts: first what every segment needs, whichever half it is for, then what only the sender of
+/// data does, and last what is asked for seldom. A simulator has thousands, and is fast while it finds them in its caches.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Connection {
-    terms: Terms,
-    local: Endpoint,
-    remote: Endpoint,
     state: State,
-    sender: Sender,
-    receiver: Receiver,
+    syn_due: bool,
+    reset_due: bool,
+    close_reason: Option<CloseReason>,
+    /// The peer's numbering; known from its SYN on.
+    peer_sequence: Sequence,
+    /// A packet that has ended: the next one to leave is made of its memory.
+    spare: Option<Packet>,
+    /// Of what arrived before marks began or ended.
+    earlier_ack: Option<Packet>,
+    /// Addresses and ports of what we send.
+    flow: FlowKey,
+    /// The application closed both directions.
+    orphan: Option<Patience>,
     options: Options,
     timers: Timers,
     stats: Stats,
-    /// The peer's numbering; known from its SYN on.
-    peer_sequence: Sequence,
-    syn_due: bool,
+    receiver: Receiver,
+    sender: Sender,
+    terms: Terms,
     syn_retries: u32,
     syn_transmissions: u32,
     first_syn_at: Instant,
     syn_sent_at: Instant,
-    reset_due: bool,
-    /// The application closed both directions.
-    orphan: Option<Patience>,
     /// RST for a segment that is of no connection of ours, or that nobody will read.
     stray_reply: Option<Packet>,
-    /// Of what arrived before marks began or ended.
-    earlier_ack: Option<Packet>,
     challenge_allowed_at: Instant,
-    close_reason: Option<CloseReason>,
-    mould: Box<Mould>,
 }
 
 impl Connection {
+    /// Where in its memory that is which a segment from the peer touches: one with data, or one without, which is for the sender of data.
+    pub const fn touched(has_data: bool) -> [Range<usize>; 2] {
+        let (receiver, sender) = (offset_of!(Connection, receiver), offset_of!(Connection, sender));
+        let end = if has_data { sender + Sender::LOOKED_AT } else { sender + Sender::USED };
+        [0..offset_of!(Connection, stats) + Stats::OFTEN, receiver..end]
+    }
+
     /// Opens a connection: the SYN is the first thing [`Connection::poll_transmit`] returns.
     pub fn connect(opening: &Opening, now: Instant) -> Connection {
         let mut connection = Connection::new(opening, now);
@@ -167,8 +178,7 @@ impl Connection {
         let mut receiver = Receiver::new(config, window);
         receiver.acks.echoes_each_mark = sender.ecn_on_all;
         Connection {
-            local: *local,
-            remote: *remote,
+            flow: flow_key(*local, *remote),
             state: State::SynSent,
             terms: Terms { ecn: config.ecn || sender.ecn_on_all, ..Terms::of(config, local.address.is_ipv4()) },
             sender,
@@ -188,20 +198,20 @@ impl Connection {
             earlier_ack: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
-            mould: Box::new(Mould::new(*local, *remote, false)),
+            spare: None,
         }
     }
 
     /// Takes a packet that has ended: the next one to leave is made of its memory. Gives back the one that it had.
     #[inline]
     pub fn reuse(&mut self, packet: Packet) -> Option<Packet> {
-        self.mould.reuse(packet)
+        self.spare.replace(packet)
     }
 
     /// Whether it has such a packet.
     #[inline]
     pub fn has_spare(&self) -> bool {
-        self.mould.has_spare()
+        self.spare.is_some()
     }
 
     /// Accepts up to `len` bytes of this side's virtual stream; returns how many.
@@ -235,6 +245,11 @@ impl Connection {
     /// lack data when all that it wrote has left (Linux `tcp_rate_check_app_limited()`).
     pub fn set_has_more(&mut self, has_more: bool) {
         self.sender.has_more = has_more;
+    }
+
+    /// The pacing rate is kept for whoever looks at [`Connection::sock`], even if neither the connection nor its controller needs it.
+    pub fn keep_pacing_rate(&mut self) {
+        self.sender.keep_pacing_rate();
     }
 
     /// Bytes written that the peer has not acknowledged: what the send buffer holds.
@@ -495,17 +510,17 @@ impl Connection {
 
     /// Our end.
     pub fn local(&self) -> Endpoint {
-        self.local
+        Endpoint { address: self.flow.source, port: self.flow.source_port }
     }
 
     /// The other end.
     pub fn remote(&self) -> Endpoint {
-        self.remote
+        Endpoint { address: self.flow.destination, port: self.flow.destination_port }
     }
 
     /// Addresses and ports of what we send.
     pub fn flow(&self) -> FlowKey {
-        flow_key(self.local, self.remote)
+        self.flow
     }
 
     fn can_write(&self) -> bool {

@@ -1,13 +1,12 @@
 //! What leaves: SYN, RST, data, acknowledgments, probes.
 
 use super::input::echo_flags;
-use super::mould::blank_segment;
 use super::{Connection, State};
 use crate::receiver::Owed;
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
-use airtcp_core::{Ecn, Fields, Instant, Packet, SeqNum, TcpFlags, TcpHeader, count_one};
+use airtcp_core::{Ecn, Fields, FlowKey, Instant, Packet, Segment, SeqNum, TcpFlags, TcpHeader, count_one};
 use bytes::Bytes;
 
 /// Where the packets of a connection go.
@@ -86,8 +85,8 @@ impl Connection {
         if sends_data {
             let clock = self.options.clock;
             if let Some(transmission) = self.with_sender(now, |sender, step| sender.poll(clock, step)) {
-                if !self.mould.has_spare() {
-                    take_spare().map(|spare| self.mould.reuse(spare));
+                if self.spare.is_none() {
+                    self.spare = take_spare();
                 }
                 let segment = self.data_segment(now, transmission);
                 return Some((segment, transmission.is_last && self.receiver.acks.owed != Owed::Now));
@@ -107,7 +106,9 @@ impl Connection {
         let answers = self.state == State::SynReceived;
         let ack = if answers { TcpFlags::ACK } else { TcpFlags::default() };
         let ecn = self.syn_ecn_flags();
-        let mut segment = blank_segment(self.local, self.remote);
+        let FlowKey { source, destination, source_port, destination_port } = self.flow;
+        let tcp = TcpHeader { source_port, destination_port, ..TcpHeader::default() };
+        let mut segment = Segment { source, destination, traffic_class: 0, tcp };
         segment.tcp = TcpHeader {
             sequence: self.sender.sequence.at(0),
             acknowledgment: if answers { self.peer_sequence.at(1) } else { SeqNum(0) },
@@ -251,9 +252,10 @@ impl Connection {
         let payload = sent.map_or_else(|| buffer.no_payload(), |sent| buffer.payload(sent.start - 1, sent.len));
         match payload {
             SegmentPayload::Virtual { stream, offset } => {
-                self.mould.virtual_segment(fields, stream, offset, sent.map_or(0, |sent| sent.len))
+                let len = sent.map_or(0, |sent| sent.len);
+                Packet::tcp_virtual_in(self.spare.take(), &self.flow, fields, [stream, offset], len)
             }
-            SegmentPayload::Bytes(bytes) => self.mould.segment(fields, bytes),
+            SegmentPayload::Bytes(bytes) => Packet::tcp_bytes_in(self.spare.take(), &self.flow, fields, bytes),
         }
     }
 }

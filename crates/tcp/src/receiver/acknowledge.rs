@@ -25,6 +25,7 @@ pub enum Owed {
 
 /// See the module.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Acknowledger {
     /// Whether an acknowledgment is owed.
     pub owed: Owed,
@@ -32,21 +33,21 @@ pub struct Acknowledger {
     pub echo_mark: bool,
     /// Each segment's mark is echoed, or that it has none (RFC 8257), and not one mark until the peer answers it.
     pub echoes_each_mark: bool,
-    /// Progress is acknowledged no sooner than it allows, if any.
-    pub spacing: Option<Box<Spacing>>,
-    /// Segments that are acknowledged one by one.
-    pub quick: QuickAcks,
     /// See [`Config::has_receive_habits`]: what most receivers need not look at with each segment.
     pub has_habits: bool,
     /// See [`depend_on_path`](Self::depend_on_path). The first segment always grants quick acknowledgments.
     depend_on_path: bool,
     segments_limit: u32,
-    delay: AckDelay,
-    compression: Option<Box<SackCompression>>,
     segments: u32,
-    /// Offsets of the segments that arrived out of order most recently, newest first.
-    recent: [Option<u64>; 4],
+    /// Segments that are acknowledged one by one.
+    pub quick: QuickAcks,
     duplicate: Option<Range>,
+    /// Offsets of the segments that arrived out of order most recently, newest first; 0, where no data are, for none.
+    recent: [u64; 4],
+    delay: AckDelay,
+    /// Progress is acknowledged no sooner than it allows, if any.
+    pub spacing: Option<Box<Spacing>>,
+    compression: Option<Box<SackCompression>>,
 }
 
 impl Acknowledger {
@@ -64,7 +65,7 @@ impl Acknowledger {
             delay: AckDelay::new(config),
             compression: SackCompression::new(config).map(Box::new),
             segments: 0,
-            recent: [None; 4],
+            recent: [0; 4],
             duplicate: None,
         }
     }
@@ -178,13 +179,15 @@ impl Acknowledger {
     /// A segment arrived above a hole at `offset`.
     pub fn note_out_of_order(&mut self, offset: u64) {
         self.recent.rotate_right(1);
-        self.recent[0] = Some(offset);
+        self.recent[0] = offset;
     }
 
     /// Nothing is above a hole any more.
     #[inline]
     pub fn forget_recent(&mut self) {
-        self.recent = [None; 4];
+        if self.recent[0] > 0 {
+            self.recent = [0; 4];
+        }
     }
 
     /// `[start, end)` arrived although it was here.
@@ -223,7 +226,7 @@ impl Acknowledger {
         }
         let duplicates = blocks.as_slice().len();
         let mut found = None;
-        let recent = self.recent.iter().flatten().filter_map(|offset| {
+        let recent = self.recent.iter().filter(|offset| **offset > 0).filter_map(|offset| {
             // Segments arrive one behind the other: mostly it is the same range again, which is told already.
             if found.is_some_and(|range: Range| range.contains(*offset)) {
                 return None;

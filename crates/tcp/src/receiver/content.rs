@@ -6,6 +6,7 @@
 
 use crate::stream::{Chunk, to_store};
 use airtcp_core::{Packet, Payload};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
@@ -16,14 +17,18 @@ enum Kind {
     Virtual {
         stream: u64,
     },
-    Bytes {
-        /// In order, not read.
-        ready: VecDeque<Bytes>,
-        /// Above a hole, by offset, disjoint.
-        held: BTreeMap<u64, Bytes>,
-        /// One past what is in `ready`.
-        ready_end: u64,
-    },
+    Bytes(Box<Pieces>),
+}
+
+/// Real bytes.
+#[derive(Clone, Debug)]
+struct Pieces {
+    /// In order, not read.
+    ready: VecDeque<Bytes>,
+    /// Above a hole, by offset, disjoint.
+    held: BTreeMap<u64, Bytes>,
+    /// One past what is in `ready`.
+    ready_end: u64,
 }
 
 /// See the module.
@@ -61,7 +66,7 @@ impl Content {
     /// Pieces of real bytes that are kept.
     pub fn pieces(&self) -> u64 {
         match &self.kind {
-            Kind::Bytes { ready, held, .. } => (ready.len() + held.len()) as u64,
+            Kind::Bytes(pieces) => (pieces.ready.len() + pieces.held.len()) as u64,
             Kind::Unknown | Kind::Virtual { .. } => 0,
         }
     }
@@ -71,7 +76,7 @@ impl Content {
             Kind::Unknown => self.kind = Kind::Virtual { stream },
             Kind::Virtual { stream: expected } if stream == expected => {}
             Kind::Virtual { .. } => self.record("a segment carries another stream"),
-            Kind::Bytes { .. } => self.record("a virtual stream continues real bytes"),
+            Kind::Bytes(_) => self.record("a virtual stream continues real bytes"),
         }
         // Offset 1 of the sequence is position 0 of the stream.
         if offset as i64 + 1 != start {
@@ -81,12 +86,14 @@ impl Content {
 
     fn keep(&mut self, from: u64, bytes: Bytes) {
         if matches!(self.kind, Kind::Unknown) {
-            self.kind = Kind::Bytes { ready: VecDeque::new(), held: BTreeMap::new(), ready_end: 1 };
+            let pieces = Pieces { ready: VecDeque::new(), held: BTreeMap::new(), ready_end: 1 };
+            self.kind = Kind::Bytes(Box::new(pieces));
         }
-        let Kind::Bytes { ready, held, ready_end } = &mut self.kind else {
+        let Kind::Bytes(pieces) = &mut self.kind else {
             self.record("real bytes continue a virtual stream");
             return;
         };
+        let Pieces { ready, held, ready_end } = &mut **pieces;
         let bytes = to_store(bytes);
         if *ready_end == from {
             *ready_end += bytes.len() as u64;
@@ -99,14 +106,15 @@ impl Content {
     /// Everything below `to` is in order now.
     #[inline]
     pub fn advance(&mut self, to: u64) {
-        if matches!(self.kind, Kind::Bytes { .. }) {
+        if matches!(self.kind, Kind::Bytes(_)) {
             self.advance_bytes(to);
         }
     }
 
     #[inline(never)]
     fn advance_bytes(&mut self, to: u64) {
-        let Kind::Bytes { ready, held, ready_end } = &mut self.kind else { return };
+        let Kind::Bytes(pieces) = &mut self.kind else { return };
+        let Pieces { ready, held, ready_end } = &mut **pieces;
         while let Some(entry) = held.first_entry().filter(|entry| *entry.key() < to) {
             let (at, bytes) = entry.remove_entry();
             *ready_end = at + bytes.len() as u64;
@@ -118,10 +126,10 @@ impl Content {
 
     /// Forgets what is in order below `to`.
     pub fn discard_below(&mut self, to: u64) {
-        if let Kind::Bytes { ready, ready_end, .. } = &mut self.kind
-            && *ready_end <= to
+        if let Kind::Bytes(pieces) = &mut self.kind
+            && pieces.ready_end <= to
         {
-            ready.clear();
+            pieces.ready.clear();
         }
     }
 
@@ -129,7 +137,7 @@ impl Content {
     pub fn read(&mut self, position: u64, len: u64) -> Chunk {
         match &mut self.kind {
             Kind::Virtual { stream } => Chunk::Virtual { stream: *stream, offset: position, len },
-            Kind::Bytes { ready, .. } => Chunk::Bytes(take_front(ready, len)),
+            Kind::Bytes(pieces) => Chunk::Bytes(take_front(&mut pieces.ready, len)),
             Kind::Unknown => Chunk::Bytes(Bytes::new()),
         }
     }

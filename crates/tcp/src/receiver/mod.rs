@@ -42,23 +42,24 @@ pub enum Arrival {
 
 /// Reassembly of one direction. Offsets are those of the peer's sequence: 0 is its SYN.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
     /// Next offset expected.
     pub nxt: u64,
-    /// What was advertised.
-    pub window: ReceiveWindow,
     /// When to acknowledge, and what to report selectively.
     pub acks: Acknowledger,
-    /// The round-trip time as the receiver sees it, if a habit asks for it.
-    pub round_trip: Option<Box<RoundTrip>>,
-    /// Segments that are taken as one, if any are.
-    pub batch: Option<Box<Batch>>,
+    out_of_order: RangeSet,
+    /// What was advertised.
+    pub window: ReceiveWindow,
     /// First offset the application has not read.
     read: u64,
     auto_read: bool,
-    out_of_order: RangeSet,
-    content: Content,
+    /// Segments that are taken as one, if any are.
+    pub batch: Option<Box<Batch>>,
     fin: Option<u64>,
+    content: Content,
+    /// The round-trip time as the receiver sees it, if a habit asks for it.
+    pub round_trip: Option<Box<RoundTrip>>,
 }
 
 impl Receiver {

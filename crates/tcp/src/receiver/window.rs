@@ -16,14 +16,15 @@ const MAX_FIELD: u64 = 0xffff;
 
 /// See the module.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct ReceiveWindow {
-    buffer: u64,
-    /// The buffer never holds more.
-    most: u64,
-    shift: u8,
     edge: u64,
+    buffer: u64,
+    shift: u8,
     growth: Option<Growth>,
     tuning: Option<Box<Autotuning>>,
+    /// The buffer never holds more.
+    most: u64,
 }
 
 impl ReceiveWindow {

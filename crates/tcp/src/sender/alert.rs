@@ -169,7 +169,7 @@ impl Sender {
         let newly_lost = self.sk.lost.wrapping_sub(lost);
         if newly_lost > 0 && self.sk.icsk_ca_state != CaState::Recovery {
             self.enter_recovery(false, step);
-            if !self.controller.has_cong_control() {
+            if !self.has_cong_control {
                 self.reduce_window(1, newly_lost, false);
             }
         }
@@ -244,7 +244,7 @@ impl Sender {
 
     /// Grows or reduces the window (Linux `tcp_cong_control()`).
     pub(super) fn control_window(&mut self, sample: &RateSample, facts: &AckFacts, newly_lost: u32) {
-        if self.controller.has_cong_control() {
+        if self.has_cong_control {
             self.controller.cong_control(&mut self.sk, sample);
             return;
         }

@@ -30,7 +30,7 @@ impl WindowUse {
 
 impl Sender {
     fn is_window_validated(&self) -> bool {
-        self.window_use.enabled && !self.controller.has_cong_control()
+        self.window_use.enabled && !self.has_cong_control
     }
 
     /// Before data leave: after more than an RTO of silence the window shrinks to what [`Sender::window_after_idle`] says.

@@ -37,6 +37,7 @@ use crate::stream::SendBuffer;
 use crate::timers::Timers;
 use airtcp_core::{Instant, Rng};
 use alloc::boxed::Box;
+use core::mem::offset_of;
 
 /// A send buffer that follows the window holds what so many segments let out (Linux `TCP_INIT_CWND`).
 const FIRST_SEGMENTS: u32 = 10;
@@ -53,29 +54,18 @@ pub struct Step<'a> {
 
 /// See the module.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender {
-    /// What controllers see.
-    pub sk: TcpSock,
-    /// Congestion control.
-    pub controller: Box<dyn Controller>,
-    /// What the application wrote.
-    pub buffer: SendBuffer,
-    /// Round-trip time and RTO.
-    pub rtt: RttEstimator,
-    /// Our numbering: offset 0 is our SYN.
-    pub sequence: Sequence,
-    /// What the peer can take.
-    pub peer: PeerWindow,
     /// Oldest offset not acknowledged.
     pub una: u64,
     /// Next offset to send.
     pub nxt: u64,
+    /// What the peer can take.
+    pub peer: PeerWindow,
+    /// Our numbering: offset 0 is our SYN.
+    pub sequence: Sequence,
     /// Nothing more will be written: FIN follows the data.
     pub closing: bool,
-    /// Timeouts in a row without progress.
-    pub retransmits: u32,
-    /// When the first of them was.
-    pub stalled_since: Instant,
     /// ECN was negotiated, and the controller answers marks: data can be marked.
     pub ecn: bool,
     /// Every segment can be marked, not only new data.
@@ -88,46 +78,65 @@ pub struct Sender {
     pub is_orphan: bool,
     /// The application has more than it wrote, and waits with it for the network.
     pub has_more: bool,
-    /// Duplicates after which recovery repeats a retransmission; the window, if none is given.
-    pub repeat_after: Option<u32>,
     byte_counting: ByteCounting,
-    board: Scoreboard,
-    detector: Box<dyn LossDetector>,
     reduction: Reduction,
     has_sack: bool,
     repair: recovery::Repair,
     /// Segments are spaced whatever the controller.
     paces: bool,
+    /// See [`Controller::has_cong_control`]: it is asked for with each acknowledgment.
+    has_cong_control: bool,
     /// Recovery is Linux's of today, and so is what belongs to it.
     follows_linux: bool,
     fin_sent: bool,
-    /// Offset at which recovery ends.
-    high_seq: u64,
     /// Send one lost segment whatever the window says.
     force_retransmit: bool,
     /// The retransmission timer ran out: the oldest segment is sent again at once.
     head_due: bool,
     /// Nothing more is sent again before the next acknowledgment or timeout.
     holds_repairs: bool,
-    /// Segments that were reported as duplicates.
-    duplicates_reported: u64,
     /// A duplicate was reported that the loss detector was not told the round of.
     round_due: bool,
+    frto: frto::Frto,
+    /// Timeouts in a row without progress.
+    pub retransmits: u32,
+    tso: tso::Tso,
+    probing: probing::Probing,
+    /// What the application wrote.
+    pub buffer: SendBuffer,
+    board: Scoreboard,
+    /// What controllers see.
+    pub sk: TcpSock,
+    /// Congestion control.
+    pub controller: Box<dyn Controller>,
+    detector: Box<dyn LossDetector>,
+    /// Round-trip time and RTO.
+    pub rtt: RttEstimator,
+    window_use: idle::WindowUse,
+    probe: tail_probe::TailProbe,
+    /// Offset at which recovery ends.
+    high_seq: u64,
     prr: reduction::Prr,
     undo: undo::Undo,
-    probe: tail_probe::TailProbe,
-    frto: frto::Frto,
-    notice: notice::LossNotice,
-    probing: probing::Probing,
-    window_use: idle::WindowUse,
     pacer: pacing::Pacer,
-    tso: tso::Tso,
+    notice: notice::LossNotice,
+    /// Duplicates after which recovery repeats a retransmission; the window, if none is given.
+    pub repeat_after: Option<u32>,
+    /// When the first of the timeouts in a row was.
+    pub stalled_since: Instant,
+    /// Segments that were reported as duplicates.
+    duplicates_reported: u64,
     /// Every acknowledgment takes the long way: for the test that holds the short one to it.
     #[cfg(test)]
     pub is_thorough: bool,
 }
 
 impl Sender {
+    /// So many bytes from its beginning on are looked at for each segment with data from the peer.
+    pub(crate) const LOOKED_AT: usize = offset_of!(Sender, board) + size_of::<[u64; 4]>();
+    /// So many for each acknowledgment.
+    pub(crate) const USED: usize = offset_of!(Sender, pacer);
+
     /// A sender whose SYN has not been sent.
     pub fn new(config: &Config, sequence: Sequence, buffer: SendBuffer, rng: Rng) -> Self {
         let mut sk = TcpSock::new(rng);
@@ -138,8 +147,10 @@ impl Sender {
             sk.snd_ssthresh = ssthresh.max(2);
         }
         let controller = config.controller.build();
+        let (has_cong_control, reads_pacing_rate) = (controller.has_cong_control(), controller.reads_pacing_rate());
         Sender {
             ecn_on_all: controller.needs_ecn(),
+            has_cong_control,
             sk,
             controller,
             buffer,
@@ -179,7 +190,7 @@ impl Sender {
             notice: notice::LossNotice::new(config.eln),
             probing: probing::Probing::default(),
             window_use: idle::WindowUse::new(config.slow_start_after_idle, config.initial_window),
-            pacer: pacing::Pacer::default(),
+            pacer: pacing::Pacer::new(config.pacing || config.tso || reads_pacing_rate),
             tso: tso::Tso::new(config.tso),
             #[cfg(test)]
             is_thorough: false,
@@ -192,7 +203,7 @@ impl Sender {
         if self.controller.wants_losses() {
             self.board.keep_losses();
         }
-        if self.controller.wants_losses() || self.controller.has_cong_control() {
+        if self.controller.wants_losses() || self.has_cong_control {
             self.board.keep_rates();
         }
         self.detector = recovery::make(self.repair, has_sack);

@@ -27,9 +27,23 @@ pub(super) struct Pacer {
     unpaced_bytes: u32,
     /// Segments sent so far, up to [`FIRST_PACED`].
     sent: u32,
+    /// Somebody asks for the rate.
+    pub(super) keeps_rate: bool,
+}
+
+impl Pacer {
+    /// Nothing has left; `keeps_rate` if the rate is asked for.
+    pub(super) fn new(keeps_rate: bool) -> Pacer {
+        Pacer { keeps_rate, ..Pacer::default() }
+    }
 }
 
 impl Sender {
+    /// The pacing rate is kept, even if neither pacing nor the controller asks for it.
+    pub fn keep_pacing_rate(&mut self) {
+        self.pacer.keeps_rate = true;
+    }
+
     #[inline]
     pub(super) fn is_paced(&self) -> bool {
         self.sk.sk_pacing_status == Pacing::Needed && self.has_pacing_rate()

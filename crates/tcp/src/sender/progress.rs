@@ -110,7 +110,7 @@ impl Sender {
             && !(input.tcp.flags.ece() || input.tcp.flags.eln())
             && self.probe.outstanding().is_none()
             && !self.probing.is_active
-            && !self.controller.has_cong_control()
+            && !self.has_cong_control
     }
 }
 

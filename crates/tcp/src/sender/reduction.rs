@@ -32,7 +32,7 @@ impl Sender {
         self.prr = Prr::default();
         self.sk.snd_ssthresh = threshold(&mut *self.controller, &mut self.sk);
         self.cwr_due = self.ecn;
-        if self.reduction != Reduction::Proportional && !self.controller.has_cong_control() {
+        if self.reduction != Reduction::Proportional && !self.has_cong_control {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
         }
     }
@@ -76,7 +76,7 @@ impl Sender {
 
     /// The reduction is over: the window is the threshold.
     pub(super) fn end_reduction(&mut self) {
-        if core::mem::take(&mut self.notice.spares_window) || self.controller.has_cong_control() {
+        if core::mem::take(&mut self.notice.spares_window) || self.has_cong_control {
             return;
         }
         let counts = self.sk.icsk_ca_state == CaState::Cwr || self.undo.is_possible();
@@ -88,12 +88,13 @@ impl Sender {
     }
 
     /// Twice the window per round trip in slow start, 1.2 times after (Linux `tcp_update_pacing_rate()`).
+    #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
         let sk = &mut self.sk;
-        let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
-        if sk.srtt_us == 0 || self.controller.has_cong_control() {
+        if !self.pacer.keeps_rate || self.has_cong_control || sk.srtt_us == 0 {
             return;
         }
+        let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
         // srtt_us is eight times the round-trip time in microseconds.
         let bytes = u64::from(sk.mss_cache) * u64::from(sk.snd_cwnd.max(sk.packets_out)) * percent;
         let rate = bytes.saturating_mul(8 * 1_000_000 / 100) / u64::from(sk.srtt_us);

@@ -219,5 +219,9 @@ fn connect(settings: &CircuitSettings, local: Endpoint, remote: Endpoint, rng: &
     let config = settings.config(settings.mss(), local.address.is_ipv4(), rng.next_u64());
     let (initial_sequence, timestamp_offset) = (SeqNum(rng.next_u64() as u32), rng.next_u64() as u32);
     let source = Stream::Virtual { id: STREAM };
-    Connection::connect(&Opening { config, local, remote, initial_sequence, timestamp_offset, source }, now)
+    let opening = Opening { config, local, remote, initial_sequence, timestamp_offset, source };
+    let mut connection = Connection::connect(&opening, now);
+    // The shaper asks for it.
+    connection.keep_pacing_rate();
+    connection
 }
