@@ -33,7 +33,7 @@ const LINK: usize = 4;
 /// Of a packet that passes links: its IP header and the numbers in its TCP header.
 const PASSING_MEMORY: usize = 128;
 /// Of an element that is a host: see [`PlacedElement`].
-const ELEMENT_MEMORY: usize = 192;
+const ELEMENT_MEMORY: usize = 256;
 /// Of a link that is idle: see [`crate::pipe::Pipe`].
 const PASSED_MEMORY: usize = 128;
 
