@@ -56,7 +56,7 @@ impl Feedback {
         Some(self.report.take())
     }
 
-    /// What was said takes the way back for so long: the longer, the more of what came has to be told apart.
+    /// The message takes the way back for so long. It is longer the more was lost.
     pub fn charge(&mut self, now: Instant, time: Duration) {
         self.allowance.take(now, time, AT_ONCE);
     }
