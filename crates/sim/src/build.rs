@@ -176,7 +176,8 @@ impl<'t> Engine<'t> {
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
         let index = self.elements.next_key();
         let rng = Rng::derive(self.settings.seed, &name);
-        let place = Place { name: name.into(), index, node, exit, peer: None };
+        let departures = Departures::default();
+        let place = Place { name: name.into(), index, node, exit, peer: None, refused: None, departures };
         let clock = if matches!(body, ElementKind::Scheme(_)) { self.settings.uptime } else { Duration::ZERO };
         self.elements.push_and_get_key(PlacedElement {
             body,
@@ -184,9 +185,7 @@ impl<'t> Engine<'t> {
             rng,
             place,
             ledger: Ledger::default(),
-            departures: Departures::default(),
             beliefs: Vec::new(),
-            refused: None,
             armed: Instant::MAX,
             busy: (Instant::ZERO, 0),
         })

@@ -41,15 +41,12 @@ pub struct PlacedElement {
     pub clock: Duration,
     /// When the queue has its timeout; the end of time for never.
     pub armed: Instant,
-    pub departures: Departures,
     pub ledger: Ledger,
     pub rng: Rng,
     /// Timeouts handled at one and the same time.
     pub busy: (Instant, u32),
     /// What it believed of its link, at each sample.
     pub beliefs: Vec<Belief>,
-    /// The port that has refused a packet and owes a call of `handle_ready`.
-    pub refused: Option<Port>,
 }
 
 const _: () = assert!(size_of::<PlacedElement>() == 384, "six cache lines");
@@ -112,8 +109,8 @@ pub enum Exit {
     Stations(WlanId),
 }
 
-/// Where an element sits.
-#[derive(Clone, Debug)]
+/// Where an element sits, and how its packets leave there.
+#[derive(Debug)]
 pub struct Place {
     /// "schemes.repair.a" or "hosts.sender"
     pub name: Box<str>,
@@ -123,6 +120,9 @@ pub struct Place {
     pub exit: Exit,
     /// The element at the other end of a two-ended scheme, and its node.
     pub peer: Option<(ElementId, NodeId)>,
+    /// The port that has refused a packet and owes a call of `handle_ready`.
+    pub refused: Option<Port>,
+    pub departures: Departures,
 }
 
 /// Where an element of a scheme is placed, and what is known there.

@@ -106,7 +106,7 @@ impl Engine<'_> {
     /// A port that was full has room again.
     fn handle_room(&mut self, index: ElementId) {
         self.network.queue.cancel(self.network.sources.of(Kind::Ready(index)));
-        if let Some(port) = self.elements[index].refused.take() {
+        if let Some(port) = self.elements[index].place.refused.take() {
             self.call(index, |body, cx| body.element().handle_ready(cx, port));
         }
         self.drain_work();
@@ -309,14 +309,8 @@ impl Engine<'_> {
         let ElementKind::Host(host) = &mut slot.body else {
             return self.call(element, |body, cx| body.element().handle_packet(cx, port, packet));
         };
-        let mut io = ElementIo {
-            now: self.now,
-            place: &slot.place,
-            refused: &mut slot.refused,
-            departures: &mut slot.departures,
-            network: &mut self.network,
-            work: &mut self.work,
-        };
+        let mut io =
+            ElementIo { now: self.now, place: &mut slot.place, network: &mut self.network, work: &mut self.work };
         let mut cx = Context::new(self.now, &mut slot.rng, &mut slot.ledger, &mut io);
         host.handle_packet(&mut cx, port, packet);
         if host.deadline() != slot.armed {
@@ -327,14 +321,8 @@ impl Engine<'_> {
     /// Calls an element.
     fn call(&mut self, index: ElementId, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
         let slot = &mut self.elements[index];
-        let mut io = ElementIo {
-            now: self.now,
-            place: &slot.place,
-            refused: &mut slot.refused,
-            departures: &mut slot.departures,
-            network: &mut self.network,
-            work: &mut self.work,
-        };
+        let mut io =
+            ElementIo { now: self.now, place: &mut slot.place, network: &mut self.network, work: &mut self.work };
         let mut cx = Context::new(self.now + slot.clock, &mut slot.rng, &mut slot.ledger, &mut io);
         work(&mut slot.body, &mut cx);
         slot.arm(self.now, &mut self.network);

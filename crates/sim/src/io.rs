@@ -6,7 +6,7 @@ use crate::dot11::Tracked;
 use crate::element::{Exit, Place};
 use crate::events::Kind;
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, NodeId, PipeId};
-use crate::network::{Delivery, Departures, Network};
+use crate::network::{Delivery, Network};
 use airtcp_core::control::{MESSAGE_MAX, overhead};
 use airtcp_core::{Backlog, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus};
 use std::collections::VecDeque;
@@ -28,9 +28,7 @@ pub enum Work {
 /// One element's io during one call.
 pub struct ElementIo<'a, 't> {
     pub now: Instant,
-    pub place: &'a Place,
-    pub refused: &'a mut Option<Port>,
-    pub departures: &'a mut Departures,
+    pub place: &'a mut Place,
     pub network: &'a mut Network<'t>,
     pub work: &'a mut VecDeque<Work>,
 }
@@ -57,9 +55,10 @@ impl ElementIo<'_, '_> {
     /// Sends a packet on by its destination.
     #[inline(always)]
     fn forward(&mut self, packet: Packet) -> Option<Delivery> {
-        match self.departures.of(&packet) {
+        let Place { node, index, departures, .. } = &mut *self.place;
+        match departures.of(&packet) {
             Some(departure) => self.network.depart(self.now, departure, packet),
-            None => self.network.forward(self.now, self.place.node, Some(self.place.index), self.departures, packet),
+            None => self.network.forward(self.now, *node, Some(*index), departures, packet),
         }
     }
 
@@ -69,7 +68,7 @@ impl ElementIo<'_, '_> {
         let taken = match pipe.try_send(self.now, packet, &mut self.network.tap) {
             Ok(taken) => taken,
             Err(packet) => {
-                if self.refused.replace(Port::LINK).is_none() {
+                if self.place.refused.replace(Port::LINK).is_none() {
                     let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
                     let ready = self.network.sources.of(Kind::Ready(self.place.index));
                     self.network.queue.set(ready, at, self.network.since);
@@ -87,7 +86,7 @@ impl ElementIo<'_, '_> {
         let (cell, from) = self.network.interface(air_hop);
         if cell.refuses(from, packet.wire_len()) {
             // The cell says when there is room.
-            *self.refused = Some(Port::LINK);
+            self.place.refused = Some(Port::LINK);
             return Err(packet);
         }
         let tracked = token.map(|token| Tracked { element: self.place.index, token });

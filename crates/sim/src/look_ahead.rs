@@ -56,9 +56,9 @@ impl Engine<'_> {
             fetch_from(element, ELEMENT_MEMORY);
         }
         if let Some(next) = coming(SOCKET)
-            && let Some(PlacedElement { body: ElementKind::Host(host), departures, .. }) = self.element_behind(next)
+            && let Some(PlacedElement { body: ElementKind::Host(host), place, .. }) = self.element_behind(next)
         {
-            if let Some(Departure { hop: Hop::Wire(pipe), .. }) = &departures.first {
+            if let Some(Departure { hop: Hop::Wire(pipe), .. }) = &place.departures.first {
                 fetch_from(&self.network.pipes[*pipe], PASSED_MEMORY);
             }
             host.fetch_socket(&next.what);

@@ -5,6 +5,7 @@
 //! too high a rate shows in the next report, as packets begin to wait, too low a rate shows nothing. So the most of late
 //! counts (as in BBR).
 
+use super::peak::Peak;
 use super::{millionths, part};
 use airtcp_core::{Duration, Rate};
 use alloc::collections::VecDeque;
@@ -21,8 +22,6 @@ const VARIATION_PART: u64 = 8;
 const CLEAR_FALL: u64 = 3;
 /// One measurement lowers the rate to no less than one part in so many.
 const MOST_DOWN: u64 = 2;
-/// The most of late is that of once or twice this time, in ns.
-const PEAK_TIME: u64 = 5_000_000_000;
 /// Nothing less is a link, in bit/s.
 pub(super) const LEAST: u64 = 32_000;
 
@@ -51,9 +50,8 @@ pub(super) struct Carried {
     weight: u64,
     /// The most that it ever carried, since the shortest delay was that of this link.
     highest: u64,
-    /// The most that was known in this span and in the one before, and when this one began.
-    peaks: [u64; 2],
-    span_began: u64,
+    /// The most that was known of late.
+    peak: Peak,
 }
 
 impl Carried {
@@ -75,7 +73,7 @@ impl Carried {
 
     /// The most that was known of late.
     pub fn peak(&self) -> Option<Rate> {
-        self.peaks.into_iter().max().filter(|peak| *peak > 0).map(Rate::from_bps)
+        self.peak.rate()
     }
 
     /// How much the rate changes within the time that it takes to follow it, in millionths of it.
@@ -130,7 +128,7 @@ impl Carried {
     pub fn forget_measurements(&mut self) {
         self.late.clear();
         self.busy.clear();
-        self.span_began = 0;
+        self.peak.change_clock();
     }
 
     /// True if it is higher than what was known. It takes `reaction` until something that is done about a change shows.
@@ -148,16 +146,8 @@ impl Carried {
         self.late.retain(|late| late.at + COUNTS_FOR >= measured.at && late.bps > measured.bps);
         self.late.push_back(measured);
         self.known = self.late.front().map(|most| most.bps.max(LEAST));
-        self.note_peak(measured.at);
+        self.peak.note(measured.at, self.known.unwrap_or_default());
         self.known > before
-    }
-
-    fn note_peak(&mut self, at: u64) {
-        if at.saturating_sub(self.span_began) >= PEAK_TIME {
-            self.peaks = [0, self.peaks[0]];
-            self.span_began = at;
-        }
-        self.peaks[0] = self.peaks[0].max(self.known.unwrap_or_default());
     }
 
     fn note_variation(&mut self, measured: Measured, reaction: Duration) {

@@ -22,6 +22,7 @@ mod missing;
 mod oracle;
 mod other_clock;
 mod others;
+mod peak;
 mod policed;
 mod pursuit;
 mod report;
@@ -201,7 +202,11 @@ impl LinkRate {
         if self.law.carries_small_packets() {
             return FLOW_TARGET;
         }
-        let Some((rate, peak)) = self.law.pursued().zip(self.law.peak()) else { return FLOW_TARGET };
+        let known = match &self.oracle {
+            Some(oracle) => oracle.of_link(),
+            None => self.law.pursued().zip(self.law.peak()),
+        };
+        let Some((rate, peak)) = known else { return FLOW_TARGET };
         let nanos = u128::from(FLOW_TARGET.as_nanos()) * u128::from(peak.bps()) / u128::from(rate.bps().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).clamp(FLOW_TARGET, MOST_ROOM)
     }

@@ -1,5 +1,6 @@
 //! What a link carries, told by its world: for comparisons with what is learned.
 
+use super::peak::Peak;
 use airtcp_core::{Duration, Instant, Rate};
 use airtcp_link::varying::{Forecast, Foresight, Hindsight};
 use alloc::collections::VecDeque;
@@ -12,6 +13,9 @@ const LEAST: Rate = Rate::from_bps(8_000);
 const RECENT: Duration = Duration::from_millis(100);
 /// Bytes that may be on a link that carries nothing: two packets, so that its rate is found again.
 const TWO_PACKETS: u64 = 2 * 1500;
+/// What is told is a mean, so the link is given a little more or less than it carries just then. What waits in it for that, beyond
+/// two packets, leaves within this time (swept in docs/field.md): if nothing took it away there would be ever more of it.
+const DRAINED: Duration = Duration::from_secs(1);
 /// What fits on the link leaves within this time, at no more than so many times its rate and no less than one part in so many.
 const FILLING: (Duration, u64, u64) = (Duration::from_millis(10), 2, 4);
 
@@ -21,29 +25,32 @@ pub(crate) struct Oracle {
     knowledge: Knowledge,
     due: Instant,
     told: Option<Rate>,
+    /// What the link carries, as far as it is known, and the most of late.
+    carries: Option<Rate>,
+    peak: Peak,
 }
 
 #[derive(Debug)]
 enum Knowledge {
-    /// The rate that the link will have, a round trip of the hop ahead: what no law can do better.
-    Ahead(Foresight),
+    /// The mean rate of the link in the coming round trip of the hop, and what waits in it: what no law can know better.
+    Ahead(Foresight, OnLink),
     /// All that happened on the link, up to a round trip ago: what no law can know better.
     Behind(Past),
 }
 
 impl Oracle {
-    /// Tells the mean rate of the coming round trip.
+    /// Tells the mean rate of the coming round trip, and less where more than two packets wait.
     pub fn ahead(forecast: &Forecast) -> Oracle {
-        Oracle::new(Knowledge::Ahead(forecast.start()))
+        Oracle::new(Knowledge::Ahead(forecast.start(), OnLink::new(forecast)))
     }
 
     /// Lets so many percent of what the link carried of late in a round trip be on it, and two packets.
     pub fn behind(forecast: &Forecast, percent: u32) -> Oracle {
-        Oracle::new(Knowledge::Behind(Past::new(forecast.hindsight(), percent)))
+        Oracle::new(Knowledge::Behind(Past::new(OnLink::new(forecast), percent)))
     }
 
     fn new(knowledge: Knowledge) -> Oracle {
-        Oracle { knowledge, due: Instant::ZERO, told: None }
+        Oracle { knowledge, due: Instant::ZERO, told: None, carries: None, peak: Peak::default() }
     }
 
     /// The rate to send at, if it is time and another one than was told before. The ends are `rtt` apart and back; so many bytes
@@ -53,17 +60,53 @@ impl Oracle {
             return None;
         }
         self.due = now + EVERY;
-        let rate = match &mut self.knowledge {
-            Knowledge::Ahead(foresight) => foresight.mean(now, rtt),
-            Knowledge::Behind(past) => past.rate(now, rtt, sent),
+        let (carries, rate) = match &mut self.knowledge {
+            Knowledge::Ahead(foresight, on_link) => {
+                let mean = foresight.mean(now, rtt);
+                let waiting = on_link.waiting(now, sent).saturating_sub(TWO_PACKETS);
+                let taken = super::bits_per_second(waiting, DRAINED.as_nanos());
+                (mean, Rate::from_bps(mean.bps().saturating_sub(taken)))
+            }
+            Knowledge::Behind(past) => past.rates(now, rtt, sent),
         };
         let rate = rate.max(LEAST);
+        self.carries = Some(carries.max(LEAST));
+        self.peak.note(now.as_nanos(), carries.bps());
         (self.told.replace(rate) != Some(rate)).then_some(rate)
+    }
+
+    /// What the link carries, and the most that it did of late.
+    pub fn of_link(&self) -> Option<(Rate, Rate)> {
+        self.carries.zip(self.peak.rate())
     }
 
     /// When to ask again.
     pub fn due(&self) -> Instant {
         self.due
+    }
+}
+
+/// What the link carried of what it was given.
+#[derive(Debug)]
+struct OnLink {
+    hindsight: Hindsight,
+    /// Bytes that it could have carried so far.
+    room: u64,
+    /// Bytes that it had carried.
+    carried: u64,
+}
+
+impl OnLink {
+    fn new(forecast: &Forecast) -> OnLink {
+        OnLink { hindsight: forecast.hindsight(), room: 0, carried: 0 }
+    }
+
+    /// Bytes of those that have left, `sent`, that it has not carried by `now`.
+    fn waiting(&mut self, now: Instant, sent: u64) -> u64 {
+        let room = self.hindsight.bytes(now);
+        self.carried = sent.min(self.carried + (room - self.room));
+        self.room = room;
+        sent - self.carried
     }
 }
 
@@ -80,34 +123,35 @@ struct Step {
 /// See [`Knowledge::Behind`].
 #[derive(Debug)]
 struct Past {
-    hindsight: Hindsight,
+    on_link: OnLink,
     percent: u32,
     /// As far back as it is looked, the latest last.
     steps: VecDeque<Step>,
 }
 
 impl Past {
-    fn new(hindsight: Hindsight, percent: u32) -> Past {
-        Past { hindsight, percent, steps: VecDeque::new() }
+    fn new(on_link: OnLink, percent: u32) -> Past {
+        Past { on_link, percent, steps: VecDeque::new() }
     }
 
-    fn rate(&mut self, now: Instant, rtt: Duration, sent: u64) -> Rate {
-        let before = self.steps.back().copied().unwrap_or(Step { at: now, room: 0, carried: 0 });
-        let room = self.hindsight.bytes(now);
-        let carried = sent.min(before.carried + (room - before.room));
+    /// What it carried of late, and the rate to send at.
+    fn rates(&mut self, now: Instant, rtt: Duration, sent: u64) -> (Rate, Rate) {
+        self.on_link.waiting(now, sent);
+        let OnLink { room, carried, .. } = self.on_link;
         self.steps.push_back(Step { at: now, room, carried });
         let is_old = |step: &Step| step.at + rtt + RECENT <= now;
         while self.steps.get(1).is_some_and(is_old) {
             self.steps.pop_front();
         }
-        let Some(first) = self.steps.front() else { return LEAST };
+        let Some(first) = self.steps.front() else { return (LEAST, LEAST) };
         let known = self.steps.iter().rev().find(|step| step.at + rtt <= now).unwrap_or(first);
         let time = known.at.saturating_since(first.at).as_nanos();
         let recent = super::bits_per_second(known.room - first.room, time);
         let window = super::part(Rate::from_bps(recent).bytes_in(rtt), u64::from(self.percent) * 10_000) + TWO_PACKETS;
         let (filling, most, least) = FILLING;
-        let rate = super::bits_per_second(window.saturating_sub(sent - known.carried), filling.as_nanos());
-        Rate::from_bps(rate.clamp(recent / least, recent.saturating_mul(most)))
+        let rate =
+            super::bits_per_second(window.saturating_sub(sent.saturating_sub(known.carried)), filling.as_nanos());
+        (Rate::from_bps(recent), Rate::from_bps(rate.clamp(recent / least, recent.saturating_mul(most))))
     }
 }
 
@@ -135,6 +179,17 @@ mod tests {
         assert_eq!([0, 500, 980].map(&mut told), [Some(20_000_000), None, Some(10_000_000)]);
         assert_eq!([1000, 1500, 1990].map(&mut told), [Some(8000), None, Some(3_000_000)]);
         assert_eq!([1990, 2000, 9000].map(&mut told), [None, Some(4_000_000), None], "not twice in a millisecond");
+    }
+
+    #[test]
+    fn what_waits_on_a_link_that_is_given_too_much_leaves_within_a_second() {
+        let mut oracle = Oracle::ahead(&forecast("8Mbit, 8Mbit from 9s"));
+        assert_eq!(oracle.rate(ms(0), RTT, 0).map(Rate::bps), Some(8_000_000));
+        // 1 MB in a second, and 103 kB more.
+        assert_eq!(oracle.rate(ms(1000), RTT, 1_103_000).map(Rate::bps), Some(7_200_000));
+        assert_eq!(oracle.rate(ms(1003), RTT, 1_103_000).map(Rate::bps), Some(7_224_000));
+        assert_eq!(oracle.rate(ms(2000), RTT, 2_003_000).map(Rate::bps), Some(8_000_000), "two packets may stay");
+        assert_eq!(oracle.of_link().map(|(rate, peak)| [rate, peak].map(Rate::bps)), Some([8_000_000; 2]));
     }
 
     #[test]

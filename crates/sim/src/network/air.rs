@@ -56,7 +56,7 @@ impl Network<'_> {
     ) {
         let hops = self.air_hops.iter().filter(|hop| (hop.cell, hop.from) == (cell, from));
         let waiting: Vec<ElementId> = hops.filter_map(|hop| hop.before).collect();
-        for element in waiting.into_iter().filter(|element| elements[*element].refused.is_some()) {
+        for element in waiting.into_iter().filter(|element| elements[*element].place.refused.is_some()) {
             self.queue.set(self.sources.of(Kind::Ready(element)), now, self.since);
         }
     }

@@ -6,6 +6,7 @@ use crate::receiver::{Arrival, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps, count_one};
+use core::net::IpAddr;
 
 /// At most one challenge in this time, so that two confused ends do not answer each other for ever
 /// (Linux `tcp_invalid_ratelimit`).
@@ -34,12 +35,16 @@ impl Connection {
         }
     }
 
-    /// True if a segment is of this connection, from the other end.
+    /// True if a segment is of this connection, from the other end. Both addresses of an end are of one family, which is looked
+    /// at once.
     fn is_addressee(&self, packet: &Packet, tcp: &TcpHeader) -> bool {
         let (ours, ip) = (&self.flow, packet.ip());
-        (tcp.source_port, tcp.destination_port) == (ours.destination_port, ours.source_port)
-            && ip.source == ours.destination
-            && ip.destination == ours.source
+        let is_between = match ((&ip.source, &ip.destination), (&ours.destination, &ours.source)) {
+            ((IpAddr::V4(from), IpAddr::V4(to)), (IpAddr::V4(peer), IpAddr::V4(here))) => (from, to) == (peer, here),
+            ((IpAddr::V6(from), IpAddr::V6(to)), (IpAddr::V6(peer), IpAddr::V6(here))) => (from, to) == (peer, here),
+            _ => false,
+        };
+        is_between && (tcp.source_port, tcp.destination_port) == (ours.destination_port, ours.source_port)
     }
 
     fn handle_synchronised(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {

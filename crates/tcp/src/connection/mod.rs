@@ -64,13 +64,15 @@ pub struct Opening {
     pub source: Stream,
 }
 
-/// Connection states (RFC 9293 section 3.3.2).
+/// Connection states (RFC 9293 section 3.3.2). First those in which no data flow, so that one comparison tells, for each segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Our SYN is out.
     SynSent,
     /// Both SYNs are out, ours is not acknowledged.
     SynReceived,
+    /// Over.
+    Closed,
     /// Data flow.
     Established,
     /// We closed, the peer has not.
@@ -85,8 +87,6 @@ pub enum State {
     LastAck,
     /// Both closed, a late FIN is still answered.
     TimeWait,
-    /// Over.
-    Closed,
 }
 
 /// How a connection ended.

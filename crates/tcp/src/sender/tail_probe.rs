@@ -57,8 +57,8 @@ impl Sender {
     /// `restart` is true when an acknowledgment starts the retransmission timer anew.
     #[inline]
     pub(super) fn schedule_tail_probe(&mut self, restart: bool, step: &mut Step) -> bool {
-        let state_allows = matches!(self.sk.icsk_ca_state, CaState::Open | CaState::Cwr);
-        let is_wanted = self.probe.enabled && state_allows && !self.board.is_empty();
+        let state_allows = || matches!(self.sk.icsk_ca_state, CaState::Open | CaState::Cwr);
+        let is_wanted = self.probe.enabled && state_allows() && !self.board.is_empty();
         if is_wanted {
             self.arm_tail_probe(restart, step);
         }
