@@ -51,10 +51,71 @@ fn go_on<'a>(root: &Path, scenario: &'a Scenario, limit: usize) -> (Results<'a>,
     let stop = AtomicBool::new(false);
     let world = Interrupting { runs: AtomicUsize::new(0), limit, stop: &stop };
     let mut journal = open(root, scenario);
-    let interruptible = Interruptible { journal: &mut journal, stop: &stop };
+    let interruptible = Interruptible { journal: &mut journal, is_removed_at_end: false, stop: &stop };
     let results = results::run_interruptible(scenario, &world, RunOptions { threads: 2 }, interruptible, &mut ());
     assert!(journal.problem().is_none());
     (results, world.runs.into_inner())
+}
+
+/// The simulator, whose last run waits until the journal has all others.
+struct Patient<'a> {
+    runs: AtomicUsize,
+    journal: &'a Path,
+}
+
+impl World for Patient<'_> {
+    fn name(&self) -> &'static str {
+        "simulator"
+    }
+
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        let is_last = self.runs.fetch_add(1, Ordering::Relaxed) + 1 == RUNS;
+        let kept = || std::fs::read_to_string(self.journal).unwrap().lines().count();
+        let is_waiting = |_: &u32| is_last && kept() < RUNS;
+        (0..1000).take_while(is_waiting).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(10)));
+        assert!(!is_last || kept() == RUNS, "a line of its own, and one for each other run");
+        Simulator::default().run(cell, seed)
+    }
+}
+
+#[test]
+fn finished_runs_are_kept_while_another_goes_on_and_the_last_only_if_the_journal_stays() {
+    let scenario = read(DEMO, &SHORT).unwrap();
+    for (is_removed_at_end, lines) in [(false, 1 + RUNS), (true, RUNS)] {
+        let root = Scratch::new("kept");
+        let (stop, path) = (AtomicBool::new(false), file(&root, &scenario));
+        let world = Patient { runs: AtomicUsize::new(0), journal: &path };
+        let mut journal = open(root.path(), &scenario);
+        let interruptible = Interruptible { journal: &mut journal, is_removed_at_end, stop: &stop };
+        let results = results::run_interruptible(&scenario, &world, RunOptions { threads: 1 }, interruptible, &mut ());
+        assert!(results.is_complete());
+        assert_eq!((std::fs::read_to_string(&path).unwrap().lines().count(), journal.runs()), (lines, lines - 1));
+    }
+}
+
+/// The simulator, whose runs with another seed than the first fail.
+struct Failing;
+
+impl World for Failing {
+    fn name(&self) -> &'static str {
+        "simulator"
+    }
+
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        if seed > 1 { Err(NotRun::Failed("it does".into())) } else { Simulator::default().run(cell, seed) }
+    }
+}
+
+#[test]
+fn a_run_beside_one_that_failed_is_not_made_again() {
+    let root = Scratch::new("beside");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let (mut journal, stop) = (open(root.path(), &scenario), AtomicBool::new(false));
+    let interruptible = Interruptible { journal: &mut journal, is_removed_at_end: true, stop: &stop };
+    let results = results::run_interruptible(&scenario, &Failing, RunOptions { threads: 2 }, interruptible, &mut ());
+    assert!(results.is_complete() && results.is_empty());
+    drop(journal);
+    assert_eq!(open(root.path(), &scenario).resumed(), scenario.cells.len());
 }
 
 fn texts(results: &Results<'_>) -> [String; 2] {

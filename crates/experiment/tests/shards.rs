@@ -39,7 +39,7 @@ fn run_shard(root: &Path, scenario: &Scenario, world: &dyn World, shard: Shard, 
     let opening = Opening { build, owner: "", earlier: Earlier::Resume, shard: Some(shard) };
     let mut journal = Journal::open(root, scenario, world, &opening).unwrap();
     let stop = AtomicBool::new(false);
-    let interruptible = Interruptible { journal: &mut journal, stop: &stop };
+    let interruptible = Interruptible { journal: &mut journal, is_removed_at_end: false, stop: &stop };
     results::run_interruptible(scenario, world, RunOptions { threads: 2 }, interruptible, &mut ());
     assert!(journal.problem().is_none());
     journal

@@ -121,8 +121,8 @@ impl Builder {
         Builder { schema, columns: columns.iter().map(column).collect(), rows: 0, batches: Vec::new() }
     }
 
-    fn put(&mut self, row: &[Value<'_>]) {
-        for (column, value) in self.columns.iter_mut().zip(row) {
+    fn put(&mut self, row: [&[Value<'_>]; 2]) {
+        for (column, value) in self.columns.iter_mut().zip(row.into_iter().flatten()) {
             match (column, value) {
                 (Column::Text(values), Value::Text(text)) => values.append_value(text),
                 (Column::Integer(values), Value::Integer(number)) => values.append_option(*number),

@@ -177,6 +177,6 @@ fn bending(results: &Results<'_>) -> BTreeSet<String> {
 pub(super) fn write_report(directory: &Path, scenario: &Scenario, written: &StoredWorld) -> Result<String, Failure> {
     let stored = Stored::with(directory, scenario, written)?;
     let path = directory.join("report.html");
-    let size = super::report::write(&path, &html::render(&[stored]))?;
+    let size = super::report::write(&path, |to| html::write(&[stored], to))?;
     Ok(format!("{} ({size})", path.display()))
 }

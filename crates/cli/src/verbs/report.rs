@@ -8,6 +8,8 @@ use airtcp_experiment::paper::output::stored_claims;
 use anyhow::Context;
 use clap::Args;
 use serde_json::Value;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -23,13 +25,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
     let read = |directory: &PathBuf| Results::read(directory, catalogue);
     let mut results = arguments.directories.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let page = match &results[..] {
-        // With its claims; beside others, only its experiments are of the same kind as theirs.
-        [Results { claims: Some(claims), stored }] => html::render_paper(claims, stored),
-        _ => html::render(&results.drain(..).flat_map(|results| results.stored).collect::<Vec<_>>()),
-    };
     let path = arguments.output.clone().unwrap_or_else(|| arguments.directories[0].join("report.html"));
-    let size = write(&path, &page)?;
+    let size = match &results[..] {
+        // With its claims; beside others, only its experiments are of the same kind as theirs.
+        [Results { claims: Some(claims), stored }] => write(&path, |to| html::write_paper(claims, stored, to)),
+        _ => {
+            let all: Vec<_> = results.drain(..).flat_map(|results| results.stored).collect();
+            write(&path, |to| html::write(&all, to))
+        }
+    }?;
     output::print(&path.display().to_string());
     say!("{size}");
     Ok(())
@@ -54,10 +58,13 @@ impl Results {
     }
 }
 
-/// Writes a report to `path`; returns its size as people say it.
-pub(crate) fn write(path: &Path, page: &str) -> Result<String, Failure> {
-    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(match page.len() {
+/// Has `put` write a report to `path`; returns its size as people say it.
+pub(crate) fn write(path: &Path, put: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, Failure> {
+    let written = File::create(path).and_then(|mut file| {
+        put(&mut file)?;
+        Ok(file.metadata()?.len())
+    });
+    Ok(match written.with_context(|| format!("cannot write {}", path.display()))? {
         bytes @ ..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
         bytes => format!("{:.1} MB", bytes as f64 / 1e6),
     })

@@ -23,6 +23,7 @@ use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
 use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
     let begin = machine::wall_clock();
-    let scenario = load(&arguments.file, &arguments.sets, catalogue)?;
+    let scenario = kept(load(&arguments.file, &arguments.sets, catalogue)?);
     if let Some(engine) = arguments.emit.engine {
         let sweep = Sweep {
             scenario: &scenario,
@@ -100,9 +101,9 @@ fn whole(
     let mut printer = Printer::new(form, &tables, scenario, bar.clone(), interrupt);
     let mut journal = Journal::open(&arguments.results, scenario, world, opening).map_err(cannot_begin)?;
     tell_of_earlier_runs(&journal, scenario);
-    let interruptible = Interruptible { journal: &mut journal, stop: &interrupt.stop };
-    let results =
-        results::run_interruptible(scenario, world, RunOptions { threads: *threads }, interruptible, &mut printer);
+    let interruptible = Interruptible { journal: &mut journal, is_removed_at_end: true, stop: &interrupt.stop };
+    let options = RunOptions { threads: *threads };
+    let results = kept(results::run_interruptible(scenario, world, options, interruptible, &mut printer));
     bar.finish_and_clear();
     if let Some(problem) = journal.problem() {
         tracing::warn!("finished runs cannot be saved, so an interrupted sweep would begin again: {problem}");
@@ -126,6 +127,7 @@ fn whole(
         in_runs: Some(world.spent()),
     };
     let (written, world) = finish::write(&arguments.results, &results, machine::manifest(&work))?;
+    let world = kept(world);
     journal.remove().context("cannot remove the journal of finished runs")?;
     let captures = arguments.capture.write(&results, &captured, &written)?;
     let report = finish::write_report(&directory::of_scenario(&arguments.results, scenario), scenario, &world)?;
@@ -135,6 +137,11 @@ fn whole(
     let failures = results.failures();
     failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
+}
+
+/// Something large that is there until the process ends: the kernel takes all memory back at once, and faster than piece by piece.
+fn kept<T>(value: T) -> ManuallyDrop<T> {
+    ManuallyDrop::new(value)
 }
 
 fn runs_of(scenario: &Scenario) -> usize {

@@ -29,7 +29,7 @@ pub(super) fn run(
     let mut journal = wait_for(root, scenario, world, opening, interrupt)?;
     let all = shard.size(scenario.cells.len() * scenario.runs as usize);
     let mut counter = Counter { bar: output::progress(all as u64), runs: 0, interrupt };
-    let interruptible = Interruptible { journal: &mut journal, stop: &interrupt.stop };
+    let interruptible = Interruptible { journal: &mut journal, is_removed_at_end: false, stop: &interrupt.stop };
     results::run_interruptible(scenario, world, RunOptions { threads: *threads }, interruptible, &mut counter);
     counter.bar.finish_and_clear();
     if let Some(problem) = journal.problem() {

@@ -81,7 +81,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Writes the part of the page, without the figure `above`, which is there already.
-    pub fn put(&self, page: &mut Page, above: Option<&str>) {
+    pub fn put(&self, page: &mut Page<'_>, above: Option<&str>) {
         page.put("<header class=\"result\"><h1>Side by side</h1></header>");
         self.put_entries(page);
         self.put_differing_keys(page);
@@ -97,7 +97,7 @@ impl<'a> Comparison<'a> {
         }
         self.put_only(page);
         for (_, figures) in self.common_figures().iter().filter(|(name, _)| Some(name.as_str()) != above) {
-            page.draw("sweep", &sweep::data(figures));
+            page.draw("sweep", sweep::data(figures));
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Comparison<'a> {
         self.entries.iter().filter(|entry| entry.cells.contains_key(key)).count()
     }
 
-    fn put_entries(&self, page: &mut Page) {
+    fn put_entries(&self, page: &mut Page<'_>) {
         page.put("<ul class=\"entries\">");
         for entry in &self.entries {
             let version = entry.world.manifest["version"].as_str().unwrap_or("unknown");
@@ -127,7 +127,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Keys of the scenarios that are not the same everywhere.
-    fn put_differing_keys(&self, page: &mut Page) {
+    fn put_differing_keys(&self, page: &mut Page<'_>) {
         let asked: Vec<BTreeMap<String, String>> =
             self.entries.iter().map(|entry| flat(&entry.stored.scenario.resolved)).collect();
         let mut keys: BTreeSet<&String> = asked.iter().flat_map(BTreeMap::keys).collect();
@@ -148,7 +148,7 @@ impl<'a> Comparison<'a> {
         page.put("</tbody></table></div></details>");
     }
 
-    fn put_measures(&self, page: &mut Page, common: &[&Vec<String>]) {
+    fn put_measures(&self, page: &mut Page<'_>, common: &[&Vec<String>]) {
         page.text("h2", "", &format!("{} common cells", common.len()));
         page.text(
             "p",
@@ -179,7 +179,7 @@ impl<'a> Comparison<'a> {
         measures.filter(|measure| common.iter().any(|key| compares(measure, key))).collect()
     }
 
-    fn put_measure(&self, page: &mut Page, measure: &Measure, common: &[&Vec<String>]) {
+    fn put_measure(&self, page: &mut Page<'_>, measure: &Measure, common: &[&Vec<String>]) {
         let title = if measure.unit.label().is_empty() {
             measure.title.clone()
         } else {
@@ -238,7 +238,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Cells that only one result has.
-    fn put_only(&self, page: &mut Page) {
+    fn put_only(&self, page: &mut Page<'_>) {
         for entry in &self.entries {
             let alone: Vec<&Vec<String>> = entry.cells.keys().filter(|key| self.count(key) == 1).collect();
             if alone.is_empty() {

@@ -22,9 +22,18 @@ pub use stored::{Stored, StoredError, StoredWorld};
 use compare::Comparison;
 use page::Page;
 use serde_json::Value;
+use std::io::{self, Write};
 
-/// The report of one or several stored results.
+/// The report of one or several stored results, as text.
 pub fn render(results: &[Stored<'_>]) -> String {
+    as_text(|to| write(results, to))
+}
+
+/// Writes the report of one or several stored results.
+///
+/// # Errors
+/// That of `to`.
+pub fn write(results: &[Stored<'_>], to: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     let comparison = Comparison::of(results);
     let opening = opening::put(&mut page, results, comparison.as_ref());
@@ -38,15 +47,25 @@ pub fn render(results: &[Stored<'_>]) -> String {
         let letter = (results.len() > 1).then(|| compare::letter(index));
         section::put(&mut page, stored, letter, &is_above, over_time::MAX_SAMPLES / results.len().max(1));
     }
-    page.finish(&results.iter().map(|stored| stored.scenario.name.as_str()).collect::<Vec<_>>().join(", "))
+    let names: Vec<&str> = results.iter().map(|stored| stored.scenario.name.as_str()).collect();
+    page.finish(&names.join(", "), to)
 }
 
-/// The report of a reproduced paper: its claims, as `claims.json` holds them, above the results of its experiments.
-pub fn render_paper(claims: &Value, experiments: &[Stored<'_>]) -> String {
+/// Writes the report of a reproduced paper: its claims, as `claims.json` holds them, above the results of its experiments.
+///
+/// # Errors
+/// That of `to`.
+pub fn write_paper(claims: &Value, experiments: &[Stored<'_>], to: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     page.put(&claims::html(claims));
     for stored in experiments {
         section::put(&mut page, stored, None, &|_| false, over_time::MAX_SAMPLES / experiments.len().max(1));
     }
-    page.finish(claims["paper"]["title"].as_str().unwrap_or_default())
+    page.finish(claims["paper"]["title"].as_str().unwrap_or_default(), to)
+}
+
+fn as_text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut text = Vec::new();
+    write(&mut text).expect("memory takes everything");
+    String::from_utf8(text).expect("a page is UTF-8")
 }

@@ -9,7 +9,7 @@ use crate::figure::Figure;
 use crate::results::headline;
 
 /// Writes it; nothing where schemes are not compared with doing without. Returns the name of the figure that it shows.
-pub fn put(page: &mut Page, results: &[Stored<'_>], comparison: Option<&Comparison<'_>>) -> Option<String> {
+pub fn put(page: &mut Page<'_>, results: &[Stored<'_>], comparison: Option<&Comparison<'_>>) -> Option<String> {
     let sentences: Vec<(String, String)> = results
         .iter()
         .enumerate()
@@ -32,6 +32,6 @@ pub fn put(page: &mut Page, results: &[Stored<'_>], comparison: Option<&Comparis
     let spec = stored.scenario.figures.iter().find(|spec| !spec.is_over_time())?;
     let alone = || vec![(String::new(), Figure::of(&stored.scenario, spec, &world.summary, &world.series))];
     let common = comparison.and_then(|comparison| comparison.common_figures().remove(&spec.name));
-    page.draw("sweep", &sweep::data(&common.unwrap_or_else(alone)));
+    page.draw("sweep", sweep::data(&common.unwrap_or_else(alone)));
     Some(spec.name.clone())
 }

@@ -13,7 +13,13 @@ use std::fmt::Write;
 
 /// Writes the section of `stored`. `letter` names it in a comparison; figures for which `is_above` is true are drawn
 /// there, over the others'. `room` is the number of samples that series may still take.
-pub fn put(page: &mut Page, stored: &Stored<'_>, letter: Option<char>, is_above: &dyn Fn(&str) -> bool, room: usize) {
+pub fn put<'a>(
+    page: &mut Page<'a>,
+    stored: &'a Stored<'_>,
+    letter: Option<char>,
+    is_above: &dyn Fn(&str) -> bool,
+    room: usize,
+) {
     let scenario = &*stored.scenario;
     let letter = letter.map_or(String::new(), |letter| format!("<span class=\"letter\">{letter}</span> "));
     page.put(&format!("<header class=\"result\"><h1>{letter}{}</h1>", escape(&scenario.name)));
@@ -34,7 +40,7 @@ pub fn put(page: &mut Page, stored: &Stored<'_>, letter: Option<char>, is_above:
             if spec.is_over_time() {
                 page.put(&figure::svg::text(&figure));
             } else {
-                page.draw("sweep", &sweep::data(&[(String::new(), figure)]));
+                page.draw("sweep", sweep::data(&[(String::new(), figure)]));
             }
         }
         page.put(&events(scenario, &cells));
@@ -43,7 +49,7 @@ pub fn put(page: &mut Page, stored: &Stored<'_>, letter: Option<char>, is_above:
     }
 }
 
-fn put_series(page: &mut Page, scenario: &Scenario, world: &StoredWorld, room: usize) {
+fn put_series<'a>(page: &mut Page<'a>, scenario: &'a Scenario, world: &'a StoredWorld, room: usize) {
     let Some(cards) = over_time::cards(scenario, world, room) else { return };
     page.put("<h3>Over time</h3>");
     page.text("p", "facts", "The first run of each cell. Dashed: the ceiling.");
@@ -57,7 +63,7 @@ fn put_series(page: &mut Page, scenario: &Scenario, world: &StoredWorld, room: u
             format!("{} rows are left out here to keep the page small; they are in series.json.", cards.left_out);
         page.text("p", "note", &note);
     }
-    page.draw("cards", &cards.all);
+    page.draw("cards", cards.all);
 }
 
 /// A world as a heading says it.

@@ -54,7 +54,7 @@ impl<'a> Journals<'a> {
     ) -> Option<Vec<Results<'a>>> {
         let mut all = Vec::new();
         for (sweep, journal) in self.plan.sweeps().into_iter().zip(&mut self.journals) {
-            let interruptible = Interruptible { journal, stop };
+            let interruptible = Interruptible { journal, is_removed_at_end: false, stop };
             all.push(results::run_interruptible(sweep.scenario, worlds.of(&sweep), options, interruptible, observer));
             if stop.load(Ordering::Relaxed) && all.last().is_some_and(|results| !results.is_complete()) {
                 return None;

@@ -5,8 +5,8 @@
 //! when the new one is complete.
 
 use super::series::Series;
-use super::summary::{Summary, to_text};
-use super::{Results, parquet};
+use super::summary::Summary;
+use super::{Results, lines, parquet};
 use crate::figure::{self, Figure};
 use crate::scenario::Scenario;
 use serde_json::Value;
@@ -59,9 +59,9 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     }
     let summary = Summary::of(results, &target.display().to_string());
     std::fs::write(fresh.join("scenario.toml"), &scenario.resolved)?;
-    std::fs::write(fresh.join("summary.json"), to_text(&summary))?;
+    lines::write(&fresh.join("summary.json"), &summary)?;
     let series = Series::of(results);
-    std::fs::write(fresh.join("series.json"), to_text(&series))?;
+    lines::write(&fresh.join("series.json"), &series)?;
     std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
     parquet::write(&fresh, results, &summary)?;
     write_figures(&fresh.join("figures"), scenario, &summary, &series)?;

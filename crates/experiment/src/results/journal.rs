@@ -2,7 +2,7 @@
 //! can share one.
 //!
 //! `results/<name>-<hash>/.<world>.partial`, or `shards/<world>-<i>-of-<n>.jsonl` for a shard: a line of JSON that says of
-//! which scenario and which build the runs are, then one line per finished run, written when it finishes. A killed process
+//! which scenario and which build the runs are, then one line per finished run, written soon after ([`super::run`]). A killed process
 //! leaves at most one torn line, which is dropped. Numbers round-trip exactly, so a resumed sweep ends with the bytes
 //! of an uninterrupted one. Runs that were skipped or failed are tried again by whoever resumes. Runs of another scenario
 //! are never mixed in; runs of another build only if that is asked for, and then a line says so.
@@ -176,10 +176,19 @@ impl Journal {
     }
 
     /// Keeps the outcome of a run. It is with the kernel when this returns, so a killed process loses nothing of it.
-    pub(super) fn keep(&mut self, cell: usize, run: u32, outcome: &Result<RunOutcome, NotRun>) {
+    pub(super) fn keep(&mut self, cell: usize, run: u32, outcome: &RunOutcome) {
+        self.put(&LineRef::Done { cell, run, outcome });
+        self.runs += usize::from(self.problem.is_none());
+    }
+
+    /// Says why a run gave no outcome.
+    pub(super) fn note(&mut self, cell: usize, run: u32, why: &NotRun) {
+        self.put(&LineRef::not_run(cell, run, why));
+    }
+
+    fn put(&mut self, line: &LineRef<'_>) {
         if self.problem.is_none() {
-            self.problem = self.append(&LineRef::of(cell, run, outcome)).err();
-            self.runs += usize::from(self.problem.is_none() && outcome.is_ok());
+            self.problem = self.append(line).err();
         }
     }
 

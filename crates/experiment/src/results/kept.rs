@@ -55,11 +55,10 @@ pub(super) enum LineRef<'a> {
 }
 
 impl<'a> LineRef<'a> {
-    pub(super) fn of(cell: usize, run: u32, outcome: &'a Result<RunOutcome, NotRun>) -> Self {
-        match outcome {
-            Ok(outcome) => LineRef::Done { cell, run, outcome },
-            Err(NotRun::Skipped(skipped)) => LineRef::Skipped { cell, run, skipped },
-            Err(NotRun::Failed(failed)) => LineRef::Failed { cell, run, failed },
+    pub(super) fn not_run(cell: usize, run: u32, why: &'a NotRun) -> Self {
+        match why {
+            NotRun::Skipped(skipped) => LineRef::Skipped { cell, run, skipped },
+            NotRun::Failed(failed) => LineRef::Failed { cell, run, failed },
         }
     }
 }

@@ -3,7 +3,23 @@
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// How much of a file waits in memory to be written at once.
+pub(crate) const BUFFER: usize = 1 << 16;
+
+/// Writes a file to `path`, laid out as in [`to_text`].
+///
+/// # Errors
+/// The file system's.
+pub(super) fn write(path: &Path, file: &impl Serialize) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(BUFFER, File::create(path)?);
+    file.serialize(&mut Serializer::with_formatter(&mut to, Lines::default()))?;
+    to.write_all(b"\n")?;
+    to.flush()
+}
 
 /// A file's text: one line per cell, so that a difference is a difference of lines.
 ///

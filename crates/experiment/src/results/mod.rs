@@ -8,7 +8,7 @@ mod dynamics;
 mod headline;
 mod journal;
 mod kept;
-mod lines;
+pub(crate) mod lines;
 mod merge;
 pub mod parquet;
 mod readings;

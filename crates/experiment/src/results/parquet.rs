@@ -1,15 +1,15 @@
-//! The tables of [`super::data`] as Parquet files: uncompressed, dictionaries for text, nothing of the clock or the machine, so
-//! that in the simulator a seed gives the same bytes.
+//! The tables of [`super::data`] as Parquet files: uncompressed, dictionaries for text and fractions, whole numbers as differences
+//! from row to row, nothing of the clock or the machine, so that in the simulator a seed gives the same bytes.
 
 use super::Results;
 use super::data::{self, Kind, TABLES, Table, Value};
 use super::summary::Summary;
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{DEFAULT_WRITE_BATCH_SIZE, WriterProperties};
+use parquet::file::properties::{DEFAULT_WRITE_BATCH_SIZE, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -54,7 +54,9 @@ impl Writer {
         let fields = columns.iter().map(|(name, kind)| field(name, *kind).map(Arc::new)).collect::<Result<_, _>>();
         let schema = Type::group_type_builder("airtcp").with_fields(fields.map_err(other)?).build().map_err(other)?;
         let created_by = format!("airtcp version {}", env!("CARGO_PKG_VERSION"));
-        let properties = WriterProperties::builder().set_created_by(created_by).build();
+        let properties = WriterProperties::builder().set_created_by(created_by);
+        let properties =
+            columns.iter().fold(properties, |properties, (name, kind)| encoded(properties, name, *kind)).build();
         let file = BufWriter::new(File::create(path)?);
         let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(other)?;
         let columns = columns.iter().map(|(_, kind)| Column::of(*kind)).collect();
@@ -62,9 +64,12 @@ impl Writer {
     }
 
     /// One row; a value for each column, of its kind.
-    fn put(&mut self, row: &[Value<'_>]) -> io::Result<()> {
-        debug_assert_eq!(row.len(), self.columns.len());
-        self.columns.iter_mut().zip(row).for_each(|(column, value)| column.put(*value));
+    fn put(&mut self, row: [&[Value<'_>]; 2]) -> io::Result<()> {
+        debug_assert_eq!(row[0].len() + row[1].len(), self.columns.len());
+        let (key, rest) = self.columns.split_at_mut(row[0].len());
+        for (columns, values) in [(key, row[0]), (rest, row[1])] {
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.put(*value));
+        }
         self.rows += 1;
         if self.rows == ROWS_PER_GROUP { self.write_group() } else { Ok(()) }
     }
@@ -104,12 +109,16 @@ impl Column {
             }
             (Column::Integer(values, levels), Value::Integer(number)) => {
                 levels.put_level(number.is_some());
-                // Parquet keeps an unsigned integer in the bits of a signed one.
-                values.extend(number.map(u64::cast_signed));
+                if let Some(number) = number {
+                    // Parquet keeps an unsigned integer in the bits of a signed one.
+                    values.push(number.cast_signed());
+                }
             }
             (Column::Real(values, levels), Value::Real(number)) => {
                 levels.put_level(number.is_some());
-                values.extend(number);
+                if let Some(number) = number {
+                    values.push(number);
+                }
             }
             _ => unreachable!("a value of another kind than its column"),
         }
@@ -196,6 +205,18 @@ fn field(name: &str, kind: Kind) -> Result<Type, ParquetError> {
         Kind::Real => (Physical::DOUBLE, None, Repetition::OPTIONAL),
     };
     Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
+}
+
+/// Whole numbers here are counters, times and levels: each is near the one before or the same, and a dictionary, which looks every
+/// value up, would be neither smaller nor as fast.
+fn encoded(properties: WriterPropertiesBuilder, name: &str, kind: Kind) -> WriterPropertiesBuilder {
+    let column = ColumnPath::new(vec![name.to_owned()]);
+    match kind {
+        Kind::Integer => properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED),
+        Kind::Text | Kind::Real => properties,
+    }
 }
 
 fn other(error: ParquetError) -> io::Error {

@@ -44,13 +44,7 @@ impl Readings {
                 _ => node.get(part),
             })
         };
-        let node = rest.map_or(self.0.get(first), |rest| below(self.0.get(first)?, rest))?;
-        let number = |key: &str, index: usize| node.get(key)?.get(index)?.as_f64();
-        Some(Reading {
-            median: node.get("median").unwrap_or(node).as_f64()?,
-            ci95: number("ci95", 0).zip(number("ci95", 1)).map(|(low, high)| [low, high]),
-            runs: node["runs"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect(),
-        })
+        reading(rest.map_or(self.0.get(first), |rest| below(self.0.get(first)?, rest))?)
     }
 
     /// Puts a reading where another name finds it.
@@ -89,6 +83,25 @@ impl Readings {
             ratio.insert("baseline".into(), labels);
         }
     }
+}
+
+/// A value as it stands in the file: a number, or an object with the fields of a reading. There are few of them, so to walk over them
+/// is faster than to look each up.
+fn reading(node: &Value) -> Option<Reading> {
+    let Value::Object(fields) = node else {
+        return Some(Reading { median: node.as_f64()?, ci95: None, runs: Vec::new() });
+    };
+    let (mut median, mut ci95, mut runs) = (None, None, Vec::new());
+    for (name, value) in fields {
+        let numbers = || value.as_array().into_iter().flatten().filter_map(Value::as_f64);
+        match name.as_str() {
+            "median" => median = value.as_f64(),
+            "ci95" => ci95 = numbers().next().zip(numbers().nth(1)).map(|(low, high)| [low, high]),
+            "runs" => runs = numbers().collect(),
+            _ => {}
+        }
+    }
+    Some(Reading { median: median?, ci95, runs })
 }
 
 fn put(row: &mut Fields, runs: &[Run<'_>], wanted: &dyn Fn(&Metric) -> bool) {
@@ -134,7 +147,11 @@ fn root(metric: &Metric) -> &'static str {
 fn insert(fields: &mut Fields, path: &[&str], member: &str, value: Value) {
     match path {
         [] => {}
-        [key] => drop(fields.insert(key.replace("<counter>", member), value)),
+        [key] => {
+            // To look for the mark takes far longer than to see that there can be none.
+            let key = if key.contains('<') { key.replace("<counter>", member) } else { (*key).to_owned() };
+            fields.insert(key, value);
+        }
         [list, "<name>", rest @ ..] => {
             let items = fields.entry(*list).or_insert_with(|| json!([]));
             let Value::Array(items) = items else { return };

@@ -7,8 +7,10 @@
 use super::{Journal, Results, dynamics};
 use crate::scenario::Scenario;
 use crate::world::{NotRun, RunOutcome, World};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How to run.
@@ -18,8 +20,8 @@ pub struct RunOptions {
     pub threads: usize,
 }
 
-/// Hears how far the runs are; called on the thread that called [`run`].
-pub trait Observer {
+/// Hears how far the runs are, from one thread at a time.
+pub trait Observer: Send {
     /// So many runs were done before, by an earlier process.
     fn on_resumed(&mut self, _runs: usize) {}
     /// One more run is done.
@@ -38,11 +40,14 @@ impl Observer for () {}
 pub struct Interruptible<'a> {
     /// Holds the runs that are done, and keeps those to come.
     pub journal: &'a mut Journal,
+    /// The results are written, and the journal is removed, as soon as the sweep is complete: its last runs need not be kept.
+    pub is_removed_at_end: bool,
     /// Once it is true no further run begins.
     pub stop: &'a AtomicBool,
 }
 
-/// How often a request to stop is looked for while nothing is finished.
+/// How often finished runs are put into the journal, and a request to stop is looked for. Only so much work is lost
+/// with a killed process besides the runs in progress, and a sweep that is over by then is written down once, as its results.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// In a scenario of more cells than this no series are kept: they would fill memory and reports, and nobody looks at
@@ -67,7 +72,7 @@ pub fn run_until<'a>(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Results<'a> {
-    Sweep::new(scenario, world, observer, None).run(options, stop)
+    Sweep::new(scenario, world, observer, None).run(options, stop).results
 }
 
 /// Runs what the journal does not have yet. If it was stopped, cells are left [`super::CellState::Pending`].
@@ -78,20 +83,18 @@ pub fn run_interruptible<'a>(
     interruptible: Interruptible<'_>,
     observer: &mut dyn Observer,
 ) -> Results<'a> {
-    let Interruptible { journal, stop } = interruptible;
-    Sweep::new(scenario, world, observer, Some(journal)).run(options, stop)
+    let Interruptible { journal, is_removed_at_end, stop } = interruptible;
+    let mut sweep = Sweep::new(scenario, world, observer, Some(journal)).run(options, stop);
+    if !is_removed_at_end || !sweep.results.is_complete() {
+        sweep.save();
+    }
+    sweep.results
 }
 
 type Outcome = Result<RunOutcome, NotRun>;
 
 /// A cell, and which of its runs.
 type Job = (usize, u32);
-
-/// What a worker did and does now: one message, as each wakes the thread that hears it.
-struct Message {
-    finished: Option<(Job, Box<Outcome>)>,
-    started: Option<Job>,
-}
 
 /// A scenario on its way to results.
 struct Sweep<'a, 'b> {
@@ -102,6 +105,8 @@ struct Sweep<'a, 'b> {
     results: Results<'a>,
     /// Outcomes of cells that are not complete, in the order of the seeds.
     waiting: Vec<Vec<Option<Outcome>>>,
+    /// Runs with an outcome that the journal does not have.
+    unsaved: Vec<Job>,
 }
 
 impl<'a, 'b> Sweep<'a, 'b> {
@@ -112,34 +117,29 @@ impl<'a, 'b> Sweep<'a, 'b> {
         journal: Option<&'b mut Journal>,
     ) -> Self {
         let waiting = scenario.cells.iter().map(|_| vec![None; scenario.runs as usize]).collect();
-        Sweep { scenario, world, observer, journal, results: Results::new(scenario, world.name()), waiting }
+        let results = Results::new(scenario, world.name());
+        Sweep { scenario, world, observer, journal, results, waiting, unsaved: Vec::new() }
     }
 
-    fn run(mut self, options: RunOptions, stop: &AtomicBool) -> Results<'a> {
-        let jobs = self.take_from_journal();
+    /// The thread that called works as well, and each thread keeps what it has run: to hand a run to another thread, which has
+    /// to wake for it, takes longer than to keep it.
+    fn run(mut self, options: RunOptions, stop: &AtomicBool) -> Self {
+        let jobs = Jobs { left: self.take_from_journal(), next: AtomicUsize::new(0), stop };
         let is_parallel = self.world.runs_in_parallel();
-        let threads = if is_parallel { options.threads.clamp(1, jobs.len().max(1)) } else { 1 };
-        let next = AtomicUsize::new(0);
-        let (sender, receiver) = mpsc::channel();
+        let threads = if is_parallel { options.threads.clamp(1, jobs.left.len().max(1)) } else { 1 };
+        let (scenario, world) = (self.scenario, self.world);
+        let sweep = Mutex::new(self);
         std::thread::scope(|scope| {
-            for _ in 0..threads {
-                let (sender, next, jobs, scenario, world) = (sender.clone(), &next, &jobs, self.scenario, self.world);
-                scope.spawn(move || work(scenario, world, jobs, next, stop, &sender));
-            }
-            drop(sender);
-            let mut is_stopping = false;
-            loop {
-                match receiver.recv_timeout(LOOK_AGAIN) {
-                    Ok(message) => self.on_message(message, stop),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
-                if stop.load(Ordering::Relaxed) && !std::mem::replace(&mut is_stopping, true) {
-                    self.observer.on_stopping();
-                }
-            }
+            let (over, is_over) = mpsc::channel();
+            let (sweep, jobs) = (&sweep, &jobs);
+            scope.spawn(move || look_again(&is_over, stop, sweep));
+            let work = || work(scenario, world, jobs, sweep);
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            work();
+            others.into_iter().for_each(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            drop::<mpsc::Sender<Infallible>>(over);
         });
-        self.results
+        sweep.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts finished runs in their places; returns those that are left to do.
@@ -163,22 +163,15 @@ impl<'a, 'b> Sweep<'a, 'b> {
         jobs
     }
 
-    fn on_message(&mut self, message: Message, stop: &AtomicBool) {
-        if let Some((job, outcome)) = message.finished {
-            self.on_finished(job, *outcome, stop);
-        }
-        if let Some((cell, run)) = message.started {
-            self.observer.on_start(cell, run);
-        }
-    }
-
     fn on_finished(&mut self, (cell, run): Job, outcome: Outcome, stop: &AtomicBool) {
         // Whoever interrupts us may have interrupted the parts of a live run as well.
         if outcome.is_err() && stop.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(journal) = &mut self.journal {
-            journal.keep(cell, run, &outcome);
+        match (&outcome, &mut self.journal) {
+            (Ok(_), Some(_)) => self.unsaved.push((cell, run)),
+            (Err(why), Some(journal)) => journal.note(cell, run, why),
+            (_, None) => {}
         }
         self.waiting[cell][run as usize] = Some(outcome);
         self.observer.on_run();
@@ -188,35 +181,72 @@ impl<'a, 'b> Sweep<'a, 'b> {
     /// Moves a cell to the results once all of its runs are there.
     fn complete(&mut self, cell: usize) {
         if !self.waiting[cell].is_empty() && self.waiting[cell].iter().all(Option::is_some) {
+            // One run that failed is all that the results say of a cell, but the others need not be made again.
+            if self.waiting[cell].iter().flatten().any(Result::is_err) {
+                self.save();
+            }
             let runs = std::mem::take(&mut self.waiting[cell]);
             self.results.set(cell, runs.into_iter().flatten().collect());
             self.observer.on_cell(&self.results, cell);
         }
     }
-}
 
-fn work(
-    scenario: &Scenario,
-    world: &dyn World,
-    jobs: &[Job],
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-    sender: &mpsc::Sender<Message>,
-) {
-    let take_job = || {
-        let is_stopped = stop.load(Ordering::Relaxed);
-        if is_stopped { None } else { jobs.get(next.fetch_add(1, Ordering::Relaxed)).copied() }
-    };
-    let mut job = take_job();
-    let mut finished = None;
-    while finished.is_some() || job.is_some() {
-        // The receiver outlives every worker, so a message always arrives.
-        let _ = sender.send(Message { finished: finished.take(), started: job });
-        if let Some(done) = job {
-            finished = Some((done, Box::new(run_once(scenario, world, done))));
-            job = take_job();
+    /// Puts what the journal does not have yet into it.
+    fn save(&mut self) {
+        let Some(journal) = self.journal.as_deref_mut() else { return };
+        for (cell, run) in self.unsaved.drain(..) {
+            let waiting = self.waiting[cell].get(run as usize).and_then(|run| run.as_ref()?.as_ref().ok());
+            let complete = || self.results.outcomes(cell)?.get(run as usize);
+            if let Some(outcome) = waiting.or_else(complete) {
+                journal.keep(cell, run, outcome);
+            }
         }
     }
+}
+
+/// What is left to do.
+struct Jobs<'a> {
+    left: Vec<Job>,
+    /// The first that nobody has begun.
+    next: AtomicUsize,
+    /// Once it is true no further one begins.
+    stop: &'a AtomicBool,
+}
+
+impl Jobs<'_> {
+    fn take(&self) -> Option<Job> {
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        if is_stopped { None } else { self.left.get(self.next.fetch_add(1, Ordering::Relaxed)).copied() }
+    }
+}
+
+/// Does jobs until none is left.
+fn work(scenario: &Scenario, world: &dyn World, jobs: &Jobs<'_>, sweep: &Mutex<Sweep<'_, '_>>) {
+    while let Some((cell, run)) = jobs.take() {
+        lock(sweep).observer.on_start(cell, run);
+        let outcome = run_once(scenario, world, (cell, run));
+        lock(sweep).on_finished((cell, run), outcome, jobs.stop);
+    }
+}
+
+/// Until all is over, keeps finished runs, and tells the observer once it was asked to stop: also while no run ends.
+fn look_again(is_over: &Receiver<Infallible>, stop: &AtomicBool, sweep: &Mutex<Sweep<'_, '_>>) {
+    let mut is_stopping = false;
+    loop {
+        let waited = is_over.recv_timeout(LOOK_AGAIN);
+        if stop.load(Ordering::Relaxed) && !std::mem::replace(&mut is_stopping, true) {
+            lock(sweep).observer.on_stopping();
+        }
+        if waited == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        lock(sweep).save();
+    }
+}
+
+/// A thread that panicked takes the others with it, so what it left is never used.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn run_once(scenario: &Scenario, world: &dyn World, (cell, run): Job) -> Outcome {

@@ -197,11 +197,14 @@ fn cells(
 ) -> Result<Vec<Cell>, ScenarioError> {
     let count = axes.iter().map(|axis| axis.steps.len()).product();
     let mut cells = Vec::with_capacity(count);
+    // Each cell begins with a copy of all this, and a long list of steps is most of a document.
+    let mut document = document.clone();
+    document.remove("vary");
     let mut choice = vec![0; axes.len()];
     for _ in 0..count {
         let label = |(axis, step): (&Axis, &usize)| (join_path(&axis.path), axis.steps[*step].label.clone());
         let at = axes.iter().zip(&choice).map(label).collect();
-        let resolved = vary::substitute(document, axes, &choice)?;
+        let resolved = vary::substitute(&document, axes, &choice)?;
         cells.push(Cell { at, scenario: resolve::resolve(&resolved, file, name, catalogue, traces)? });
         for (position, axis) in choice.iter_mut().zip(axes).rev() {
             *position += 1;

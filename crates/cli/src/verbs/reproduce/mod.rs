@@ -152,7 +152,7 @@ fn write_report(
     let stored = experiments.iter().map(|experiment| Stored::read(experiment, catalogue));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     let path = directory.join("report.html");
-    super::report::write(&path, &html::render_paper(claims, &stored))?;
+    super::report::write(&path, |to| html::write_paper(claims, &stored, to))?;
     Ok(path)
 }
 

@@ -29,9 +29,10 @@ pub enum Value<'a> {
 }
 
 /// Takes a row of a table.
-type Put<'a, E> = &'a mut dyn FnMut(&'static Table, &[Value<'_>]) -> Result<(), E>;
+type Put<'a, E> = &'a mut dyn FnMut(&'static Table, [&[Value<'_>]; 2]) -> Result<(), E>;
 
-/// Gives `put` every row of every table: a value for each of [`columns`], of its kind. `summary` is that of the results.
+/// Gives `put` every row of every table: a value for each of [`columns`], of its kind; first those that many rows begin with, then
+/// those behind them. `summary` is that of the results.
 ///
 /// # Errors
 /// The first of `put`.
@@ -112,8 +113,8 @@ fn put_cell<E>(key: &[Value<'_>], runs: &[Run<'_>], summary: &CellSummary, put: 
             let name = metric.named(member);
             let Some(reading) = summary.readings.get(&name) else { continue };
             let end = |index: usize| reading.ci95.map(|ends| ends[index]);
-            let numbers = [Some(reading.median), end(0), end(1)].map(Value::Real);
-            put(&CELLS, &[key, &[Value::Text(&name)], &numbers].concat())?;
+            let [median, low, high] = [Some(reading.median), end(0), end(1)].map(Value::Real);
+            put(&CELLS, [key, &[Value::Text(&name), median, low, high]])?;
         }
     }
     Ok(())
@@ -121,13 +122,12 @@ fn put_cell<E>(key: &[Value<'_>], runs: &[Run<'_>], summary: &CellSummary, put: 
 
 fn put_run<E>(key: &[Value<'_>], is_first: bool, run: &Run<'_>, put: Put<'_, E>) -> Result<(), E> {
     for flow in &run.outcome.flows {
-        let row: Vec<Value<'_>> = key.iter().copied().chain(values_of(flow, run.ceiling_bps)).collect();
-        put(&RUNS, &row)?;
+        put(&RUNS, [key, &Vec::from_iter(values_of(flow, run.ceiling_bps))])?;
     }
     put_metrics(key, run, put)?;
     put_counters(key, run.outcome, put)?;
     if is_first {
-        over_time::each(run.outcome, key, &mut |row| put(&SERIES, row))?;
+        over_time::each(run.outcome, &mut |values| put(&SERIES, [key, values]))?;
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ fn put_metrics<E>(key: &[Value<'_>], run: &Run<'_>, put: Put<'_, E>) -> Result<(
         for member in &*metric.members.in_run(run.outcome) {
             if let Some(value) = metric.of(run, member) {
                 let name = metric.named(member);
-                put(&METRICS, &[key, &[Value::Text(&name), Value::Real(Some(value))]].concat())?;
+                put(&METRICS, [key, &[Value::Text(&name), Value::Real(Some(value))]])?;
             }
         }
     }
@@ -165,8 +165,9 @@ fn put_metrics<E>(key: &[Value<'_>], run: &Run<'_>, put: Put<'_, E>) -> Result<(
 }
 
 fn put_counters<E>(key: &[Value<'_>], outcome: &RunOutcome, put: Put<'_, E>) -> Result<(), E> {
-    let mut put = |names: [&str; 3], count: u64| {
-        put(&COUNTERS, &[key, &names.map(Value::Text), &[Value::Integer(Some(count))]].concat())
+    let mut put = |[of, place, name]: [&str; 3], count: u64| {
+        let count = Value::Integer(Some(count));
+        put(&COUNTERS, [key, &[Value::Text(of), Value::Text(place), Value::Text(name), count]])
     };
     for scheme in &outcome.schemes {
         scheme.counters.iter().try_for_each(|(name, count)| put(["scheme", &scheme.name, name], *count))?;

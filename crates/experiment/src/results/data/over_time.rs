@@ -39,17 +39,15 @@ impl Values {
     }
 }
 
-/// Gives `put` each row: `key` and the values behind it.
+/// Gives `put` what stands behind the key in each row.
 pub(super) fn each<'a, E>(
     outcome: &'a RunOutcome,
-    key: &[Value<'a>],
     put: &mut dyn FnMut(&[Value<'a>]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut row = key.to_vec();
     let mut put = |name: &'a str, at_ns: u64, values: Values| {
-        row.truncate(key.len());
-        row.extend_from_slice(&[Value::Text(values.of()), Value::Text(name), Value::Integer(Some(at_ns))]);
-        row.extend(values.fields().map(Value::Integer));
+        let mut row = [Value::Integer(None); 13];
+        (row[0], row[1], row[2]) = (Value::Text(values.of()), Value::Text(name), Value::Integer(Some(at_ns)));
+        row[3..].copy_from_slice(&values.fields().map(Value::Integer));
         put(&row)
     };
     for flow in &outcome.flows {
