@@ -184,8 +184,8 @@ const NEXT: &str = "
 - Half goes into TCP and its host, spread thin over what the model asks for. Acknowledgments that are only progress have a short
   way, and so have duplicates that say nothing else, half of those that 50 flows get in the first five seconds. An eighth goes
   into the lists of what comes out of links and the event queue.
-- `airtcp-bench hold` says what is left of an event's time where nothing is put in order: a tenth. A calendar whose buckets are sorted
-  when their time comes was tried in the same loop: less than four times as fast as the heap, too. Most events of a run are of
+- `airtcp-bench hold` says what is left of an event's time where nothing is put in order: a tenth. The order of what is due
+  soon is found without branches; what is due later is only appended to a bucket. Most events of a run are of
   few sources, which have a tournament of their own with few levels.
 - A profile-guided build lays the code of a packet together, and takes 13 to 27 % less time than
   the plain release build (`airtcp-bench simulate`), with a tenth fewer instructions.
