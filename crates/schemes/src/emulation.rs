@@ -5,9 +5,9 @@
 //! a server's data on.
 
 use crate::position::{self, Position};
-use airtcp_core::packet::Segment;
-use airtcp_core::{FlowKey, SackBlocks, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use airtcp_core::{Fields, FlowKey, Packet, SackBlocks, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use alloc::collections::BTreeMap;
+use bytes::Bytes;
 
 /// Ranges delivered above a hole that are remembered; beyond that the timeout repairs more than it has to.
 const LATER_MAX: usize = 4096;
@@ -198,27 +198,34 @@ impl Emulation {
         self.edge >= self.told_edge + bytes
     }
 
-    /// The acknowledgment of everything delivered in order, for the flow whose segments go to `flow`. With `honest` it
-    /// allows no more than the other end did; else it repeats the window that was last seen (AST-U9). Neither is more than `most` bytes. With
-    /// `tells_gaps` it reports what was delivered above a hole.
-    pub fn acknowledgment(&mut self, flow: &FlowKey, honest: bool, tells_gaps: bool, most: u64) -> Segment {
+    /// The acknowledgment of everything delivered in order, for the flow whose segments go to `flow`, in the memory of `spare`. With
+    /// `honest` it allows no more than the other end did; else it repeats the window that was last seen (AST-U9). Neither is more
+    /// than `most` bytes. With `tells_gaps` it reports what was delivered above a hole.
+    pub fn acknowledgment(
+        &mut self,
+        spare: Option<Packet>,
+        flow: &FlowKey,
+        honest: bool,
+        tells_gaps: bool,
+        most: u64,
+    ) -> Packet {
         let shift = self.scale();
         let allowed = if honest { self.edge.saturating_sub(self.next) } else { u64::from(self.window) << shift };
         let window = (allowed.min(most) >> shift).min(u64::from(u16::MAX)) as u16;
         self.told_edge = self.told_edge.max(self.next + (u64::from(window) << shift));
-        let sack = if tells_gaps { self.blocks() } else { SackBlocks::default() };
-        let timestamps = self.peer_clock.map(|value| Timestamps { value, echo: self.echo });
-        let tcp = TcpHeader {
-            source_port: flow.destination_port,
-            destination_port: flow.source_port,
+        let fields = Fields {
+            traffic_class: 0,
             sequence: self.peer_next,
             acknowledgment: position::sequence(self.next),
             flags: TcpFlags::ACK,
             window,
-            urgent: 0,
-            options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
+            timestamps: self.peer_clock.map(|value| Timestamps { value, echo: self.echo }),
         };
-        Segment { source: flow.destination, destination: flow.source, traffic_class: 0, tcp }
+        let mut packet = Packet::tcp_bytes_in(spare, &flow.reversed(), &fields, Bytes::new());
+        if tells_gaps && !self.later.is_empty() {
+            packet.report(self.blocks());
+        }
+        packet
     }
 
     /// What was delivered above the hole, newest first; nothing that the medium did not tell of.
@@ -272,7 +279,8 @@ mod tests {
     fn told(emulation: &mut Emulation) -> (u32, u32) {
         let end = |last| core::net::IpAddr::from([10, 0, 0, last]);
         let flow = FlowKey { source: end(1), destination: end(2), source_port: 2, destination_port: 1 };
-        let tcp = emulation.acknowledgment(&flow, true, false, u64::MAX).tcp;
+        let packet = emulation.acknowledgment(None, &flow, true, false, u64::MAX);
+        let tcp = packet.tcp().unwrap();
         (tcp.sequence.0, tcp.options.timestamps.unwrap().value)
     }
 

@@ -82,7 +82,8 @@ fn place_wlans(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> Result<C
         }
         let mut is_station: TiVec<NodeId, bool> = vec![false; topology.nodes.len()].into();
         spec.stations.iter().for_each(|station| is_station[*station] = true);
-        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, due: Instant::MAX, is_ending: false });
+        let (looks_ahead, due) = (nodes.len() > look_ahead::LEAST_STATIONS, Instant::MAX);
+        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, due, is_ending: false, looks_ahead });
     }
     Ok((wlans, air_hops))
 }

@@ -62,11 +62,6 @@ impl Packet {
         Packet::new(segment.ip(payload.len() as u32), Some(segment.tcp), Content::Bytes(payload))
     }
 
-    /// A TCP segment that carries nothing, in the memory of `spare`, a packet that has ended.
-    pub fn tcp_bare_in(spare: Option<Packet>, segment: &Segment) -> Packet {
-        Packet::new_in(spare, segment.ip(0), Some(segment.tcp), Content::Bytes(Bytes::new()))
-    }
-
     /// As [`Packet::tcp_virtual`], of the connection between these ends, in the memory of `spare`, a packet that has ended.
     #[inline]
     pub fn tcp_virtual_in(

@@ -65,21 +65,9 @@ impl Packet {
     pub const HEADER_MEMORY: usize = size_of::<Inner>();
 
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        Packet::new_in(None, ip, tcp, content)
-    }
-
-    /// The same in the memory of `spare`, a packet that has ended.
-    #[inline]
-    fn new_in(spare: Option<Packet>, ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
         let (wire_len_override, corrupted, checksum_is_known_good, origin, shim) = (None, false, false, None, None);
         let inner = Inner { ip, wire_len_override, corrupted, checksum_is_known_good, origin, tcp, content, shim };
-        match spare {
-            Some(Packet(mut memory)) => {
-                *memory = inner;
-                Packet(memory)
-            }
-            None => Packet(Box::new(inner)),
-        }
+        Packet(Box::new(inner))
     }
 
     /// The IP header's fields.

@@ -85,7 +85,7 @@ impl Deliveries {
 
     /// For our TCP: everything delivered in order, and no more room than the other end has.
     pub fn acknowledgment(&mut self) -> Packet {
-        Packet::tcp_bare_in(None, &self.emulation.acknowledgment(&self.ours, true, false, u64::MAX))
+        self.emulation.acknowledgment(None, &self.ours, true, false, u64::MAX)
     }
 
     /// Bytes delivered of which the other end has said nothing.

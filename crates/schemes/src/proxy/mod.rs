@@ -190,7 +190,9 @@ impl Proxy {
                 outlet.wait_for_turn(slot, relay);
             }
         }
-        self.rearm(slot);
+        if !rearm(slot, relay, &mut self.timers, self.settings.idle) {
+            self.remove(slot);
+        }
     }
 
     /// Lets those who wait at a port send through it while it takes what they send: a packet each, in turn.
@@ -199,21 +201,12 @@ impl Proxy {
         while self.outlets[index].is_open()
             && let Some(slot) = self.outlets[index].pop()
         {
-            if let Some((flow, relay)) = self.flows.at_mut(slot) {
-                self.outlets[index].take_turn(cx, slot, flow, relay, tells);
+            let Some((flow, relay)) = self.flows.at_mut(slot) else { continue };
+            self.outlets[index].take_turn(cx, slot, flow, relay, tells);
+            if !rearm(slot, relay, &mut self.timers, self.settings.idle) {
+                self.remove(slot);
             }
-            self.rearm(slot);
         }
-    }
-
-    /// Keeps a flow's deadline in the table, or forgets a flow that is over.
-    fn rearm(&mut self, slot: u32) {
-        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
-        if relay.may_end() {
-            return self.remove(slot);
-        }
-        let due = relay.deadline(self.settings.idle);
-        self.timers.set(slot, &mut relay.timer, due);
     }
 
     #[cold]
@@ -226,6 +219,17 @@ impl Proxy {
             outlet.forget(slot);
         }
     }
+}
+
+/// Keeps a flow's deadline in the table; false if it is over, and to be forgotten.
+#[inline]
+fn rearm(slot: u32, relay: &mut Relay, timers: &mut Timers, idle: Duration) -> bool {
+    if relay.may_end() {
+        return false;
+    }
+    let due = relay.deadline(idle);
+    timers.set(slot, &mut relay.timer, due);
+    true
 }
 
 impl Element for Proxy {
@@ -273,8 +277,9 @@ impl Element for Proxy {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let [inner, link] = self.outlets.each_ref().map(|outlet| outlet.awaited.deadline());
-        earliest([inner, link, self.timers.next()])
+        // Only of what crosses a link that tells what it delivered is anything awaited.
+        let awaited = self.deliveries.and_then(|_| self.outlets[usize::from(Port::LINK.0)].awaited.deadline());
+        earliest([awaited, self.timers.next()])
     }
 
     fn held(&self) -> Backlog {

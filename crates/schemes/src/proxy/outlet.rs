@@ -33,7 +33,9 @@ impl Outlet {
             Some(note) => self.awaited.send(cx, packet, note),
             None => cx.try_send(self.port, packet),
         };
-        self.refused = sent.err().map(|packet| (packet, note));
+        if let Err(packet) = sent {
+            self.refused = Some((packet, note));
+        }
         self.is_open()
     }
 

@@ -8,43 +8,43 @@ use super::buffers::Buffers;
 use super::delivery::{Deliveries, Sent};
 use super::quiet::Quiet;
 use super::settings::{Accept, ProxySettings};
-use crate::timers::earliest;
 use airtcp_core::{
     ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
     TcpFlags, TcpHeader,
 };
 use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, State, Stream, default_mss, reset_reply};
 
-/// See the module.
+/// See the module. In this order in memory: what every packet needs, the two connections, and what few packets do.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Relay {
+    pub last_used: Instant,
+    /// The deadline that is in the element's table.
+    pub timer: Option<Instant>,
+    buffer: u64,
     /// Where the SYN came from: towards the client.
     pub origin: Port,
+    /// It was silent for too long; its resets may still wait for a port, and nothing else will come.
+    pub is_given_up: bool,
+    /// By port: it waits for its turn to send there.
+    pub waits: [bool; 2],
+    /// Acknowledgments that do not cross the link.
+    quiet: Option<Quiet>,
+    /// Segments that came over the link and could not be taken: beyond the window, or without memory.
+    pub refused_segments: u64,
     /// The client's SYN, until it is answered.
     syn: Option<Packet>,
     /// The server's refusal, until the client is told.
     refusal: Option<Packet>,
-    /// Our end that the client takes for the server.
-    client: Option<Connection>,
     /// Our end that the server takes for the client.
     server: Connection,
+    /// Our end that the client takes for the server.
+    client: Option<Connection>,
+    /// What the link delivered, where it tells.
+    pub deliveries: Option<Deliveries>,
     /// How the server numbers its bytes, once it has answered.
     server_start: Option<Start>,
     configs: Configs,
-    /// Acknowledgments that do not cross the link.
-    quiet: Option<Quiet>,
-    /// What the link delivered, where it tells.
-    pub deliveries: Option<Deliveries>,
-    /// Segments that came over the link and could not be taken: beyond the window, or without memory.
-    pub refused_segments: u64,
-    pub last_used: Instant,
-    /// It was silent for too long; its resets may still wait for a port, and nothing else will come.
-    pub is_given_up: bool,
-    /// The deadline that is in the element's table.
-    pub timer: Option<Instant>,
-    /// By port: it waits for its turn to send there.
-    pub waits: [bool; 2],
-    buffer: u64,
 }
 
 /// Where sequence numbers and timestamps of a host begin.
@@ -193,16 +193,12 @@ impl Relay {
         if spent.datagram().is_some() {
             return;
         }
-        let mut ends = [Some(&mut self.server), self.client.as_mut()];
-        if !from_client {
-            ends.reverse();
-        }
-        match ends.into_iter().flatten().find(|end| !end.has_spare()) {
-            Some(end) => {
-                end.reuse(spent);
-            }
-            None => cx.keep_spare(spent),
-        }
+        match &mut self.client {
+            Some(client) if !from_client && !client.has_spare() => client.reuse(spent),
+            _ if !self.server.has_spare() => self.server.reuse(spent),
+            Some(client) if !client.has_spare() => client.reuse(spent),
+            _ => return cx.keep_spare(spent),
+        };
     }
 
     /// The link delivered a segment of ours. Whether our TCP got an acknowledgment of it.
@@ -264,6 +260,9 @@ impl Relay {
             return Some((cx.create(refusal, CreateReason::TRANSMIT), false));
         }
         let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
+        if !connection.may_transmit() {
+            return None;
+        }
         let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
         loop {
             let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
@@ -297,8 +296,8 @@ impl Relay {
         if self.is_given_up {
             return None;
         }
-        let client = self.client.as_ref().and_then(Connection::poll_timeout);
-        earliest([self.server.poll_timeout(), client, Some(self.last_used.saturating_add(idle))])
+        let client = self.client.as_ref().map_or(Instant::MAX, Connection::deadline);
+        Some(self.server.deadline().min(client).min(self.last_used.saturating_add(idle)))
     }
 
     /// Memory of all four buffers.

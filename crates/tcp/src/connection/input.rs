@@ -70,7 +70,7 @@ impl Connection {
         let nxt = self.receiver.nxt;
         sequence >= nxt as i64
             && sequence <= self.receiver.window.edge().max(nxt) as i64
-            && tcp.flags.without(TcpFlags::PSH) == TcpFlags::ACK
+            && tcp.flags.without(TcpFlags::PSH.with(TcpFlags::EMULATED)) == TcpFlags::ACK
             && self.state != State::SynReceived
             && !self.is_old(now, tcp)
     }

@@ -42,6 +42,17 @@ impl Connection {
         self.poll_segment(now, || None)
     }
 
+    /// False if [`Connection::poll_transmit`] would return nothing and change nothing: for who has several connections, of which
+    /// most have nothing to say.
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        let has_segment = self.receiver.acks.owed == Owed::Now
+            || self.sender.has_something_to_send()
+            || self.sender.peer_probe_due
+            || self.earlier_ack.is_some();
+        has_segment || !self.is_established()
+    }
+
     /// Hands everything that is to be sent now to `outlet`: all that [`Connection::poll_transmit`] would return.
     #[inline]
     pub fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
@@ -266,6 +277,8 @@ mod tests {
     use crate::config::Config;
     use crate::connection::{Endpoint, Opening};
     use crate::stream::Stream;
+    use airtcp_core::Duration;
+    use std::format;
     use std::vec::Vec;
 
     /// Takes everything, and has any amount of memory.
@@ -290,9 +303,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn data_are_made_of_what_ended_here_and_then_of_what_the_outlet_has() {
-        let at = |last| Endpoint { address: std::net::Ipv4Addr::new(10, 0, 0, last).into(), port: 1000 };
+    /// A client and a server between which the handshake is over but for its last acknowledgment, and the packets of it.
+    fn pair(now: Instant) -> ([Connection; 2], [Packet; 2]) {
         let opening = |local, remote, id| Opening {
             config: Config::default(),
             local: at(local),
@@ -301,12 +313,22 @@ mod tests {
             timestamp_offset: 7,
             source: Stream::Virtual { id },
         };
-        let now = Instant::ZERO;
         let mut client = Connection::connect(&opening(1, 2, 0), now);
         let syn = client.poll_transmit(now).unwrap();
         let mut server = Connection::accept(&opening(2, 1, 1), &syn, now).unwrap();
         let answer = server.poll_transmit(now).unwrap();
         client.handle_segment(now, &answer);
+        ([client, server], [syn, answer])
+    }
+
+    fn at(last: u8) -> Endpoint {
+        Endpoint { address: std::net::Ipv4Addr::new(10, 0, 0, last).into(), port: 1000 }
+    }
+
+    #[test]
+    fn data_are_made_of_what_ended_here_and_then_of_what_the_outlet_has() {
+        let now = Instant::ZERO;
+        let ([mut client, _], [syn, answer]) = pair(now);
         client.write_virtual(100_000);
         assert!(client.reuse(syn).is_none() && client.reuse(answer).is_some(), "it keeps one");
         let mut pool = Pool { sent: Vec::new(), taken: 0 };
@@ -314,5 +336,33 @@ mod tests {
         let data: Vec<&Packet> = pool.sent.iter().filter(|packet| packet.payload_len() > 0).collect();
         assert!(data.len() > 5 && pool.taken >= data.len() - 1 && pool.taken <= data.len(), "{}", pool.taken);
         assert!(data.iter().all(|packet| packet.tcp().is_some() && packet.ip().destination == at(2).address));
+    }
+
+    #[test]
+    fn who_may_not_transmit_sends_nothing_and_stays_as_it_is() {
+        let mut now = Instant::ZERO;
+        let (mut ends, _) = pair(now);
+        let mut quiet = 0;
+        for step in 0..200 {
+            now += Duration::from_millis(7);
+            if step % 9 == 0 {
+                ends[0].write_virtual(3000);
+            }
+            for (from, to) in [(0, 1), (1, 0)] {
+                if ends[from].poll_timeout().is_some_and(|due| due <= now) {
+                    ends[from].handle_timeout(now);
+                }
+                if !ends[from].may_transmit() {
+                    let before = format!("{:?}", ends[from]);
+                    assert!(ends[from].poll_transmit(now).is_none());
+                    assert_eq!(format!("{:?}", ends[from]), before);
+                    quiet += 1;
+                }
+                while let Some(packet) = ends[from].poll_transmit(now) {
+                    ends[to].handle_segment(now, &packet);
+                }
+            }
+        }
+        assert!(ends[1].stats().bytes_delivered > 50_000 && quiet > 100, "{quiet}");
     }
 }

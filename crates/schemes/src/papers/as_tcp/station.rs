@@ -246,8 +246,7 @@ impl Station {
             || self.settings.balance == Balance::Window && self.settings.split != Split::Nowhere;
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
         let most = self.settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
-        let segment = state.sent.acknowledgment(flow, honest, self.settings.dupack, most);
-        let packet = Packet::tcp_bare_in(cx.take_spare(), &segment);
+        let packet = state.sent.acknowledgment(cx.take_spare(), flow, honest, self.settings.dupack, most);
         let packet = cx.create(packet, events::EMULATED_ACK);
         cx.emit(events::ACK_EMULATED);
         cx.send(Port::INNER, packet);

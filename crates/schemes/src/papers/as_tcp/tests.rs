@@ -281,7 +281,7 @@ fn ranges_above_a_hole_are_bounded() {
     }
     assert!(flow.deliver(start, start + 10), "the hole is filled, and what was remembered behind it");
     let key = packet(true, syn, 0).flow().unwrap();
-    let next = flow.acknowledgment(&key, false, false, u64::MAX).tcp.acknowledgment;
+    let next = flow.acknowledgment(None, &key, false, false, u64::MAX).tcp().unwrap().acknowledgment;
     assert_eq!(next.since(START + 1), 10 * 4097, "what came beyond the bound was forgotten");
 }
 
