@@ -102,7 +102,7 @@ pub fn compare(verdicts: &mut Verdicts) {
 /// What a profile-guided build learns of the queue.
 pub fn train() {
     let waits = exponential_waits();
-    for pending in [300, 30_000] {
+    for pending in [300, 2_000, 30_000] {
         let [ours, heap, unordered] = [hold::<EventQueue>, hold::<Heap>, hold::<Unordered>];
         black_box(ours(pending, &waits) + heap(pending, &waits) + unordered(pending, &waits));
     }
