@@ -40,8 +40,6 @@ pub struct Wlan {
     pub due: Instant,
     /// An exchange ends: when the next one does is looked up once all that follows from it is done.
     pub is_ending: bool,
-    /// What the next exchange needs is fetched before it ends.
-    pub looks_ahead: bool,
 }
 
 impl Wlan {

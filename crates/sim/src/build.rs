@@ -82,8 +82,7 @@ fn place_wlans(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> Result<C
         }
         let mut is_station: TiVec<NodeId, bool> = vec![false; topology.nodes.len()].into();
         spec.stations.iter().for_each(|station| is_station[*station] = true);
-        let (looks_ahead, due) = (nodes.len() > look_ahead::LEAST_STATIONS, Instant::MAX);
-        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, due, is_ending: false, looks_ahead });
+        wlans.push(Wlan { name, bss, nodes, is_station, first_air_hop, due: Instant::MAX, is_ending: false });
     }
     Ok((wlans, air_hops))
 }

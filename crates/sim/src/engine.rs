@@ -203,7 +203,6 @@ impl Engine<'_> {
         self.reports = reports;
         self.network.wlans[cell].is_ending = false;
         self.network.schedule_cell(cell);
-        self.look_ahead_on_air(cell);
     }
 
     /// A packet comes out of a hop, at `node`; the element `after` gets it, if there is one.

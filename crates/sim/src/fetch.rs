@@ -13,11 +13,6 @@ pub fn fetch<T>(value: &T) {
     fetch_from(value, size_of::<T>());
 }
 
-/// The same of a value whose length is known only when the program runs.
-pub fn fetch_all<T: ?Sized>(value: &T) {
-    fetch_lines(ptr::from_ref(value).addr(), 0..size_of_val(value));
-}
-
 /// So many bytes from where a value is; the last of them may be left out if it does not begin where a line does.
 #[inline(always)]
 pub fn fetch_from<T>(value: &T, bytes: usize) {
@@ -27,15 +22,9 @@ pub fn fetch_from<T>(value: &T, bytes: usize) {
 /// These of the bytes of a value. Where they are should be known when this is compiled.
 #[inline(always)]
 pub fn fetch_bytes<T>(value: &T, bytes: Range<usize>) {
-    fetch_lines(ptr::from_ref(value).addr(), bytes);
-}
-
-/// These of the bytes from an address on.
-#[inline(always)]
-fn fetch_lines(from: usize, bytes: Range<usize>) {
     // Any address can be named by how far it is from that of a byte; nothing is read there.
     static BYTE: &[u8] = &[0];
-    let way = from.wrapping_sub(BYTE.as_ptr().addr());
+    let way = ptr::from_ref(value).addr().wrapping_sub(BYTE.as_ptr().addr());
     for line in bytes.step_by(LINE) {
         prefetch_index(BYTE, way.wrapping_add(line));
     }

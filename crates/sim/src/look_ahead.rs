@@ -2,13 +2,13 @@
 //!
 //! Of a flow an arrival reads some 70 cache lines: the packet, the host, the connection, the link that the answer takes.
 //! Among hundreds of flows these have left the near caches when the flow's next packet comes, and each would be waited for.
-//! Which packets come next out of a fan is known, and who sends next in a cell. Only the time that a run takes depends on what is done here.
+//! Which packets come next out of a fan is known. Only the time that a run takes depends on what is done here.
 
 use crate::approach::Approach;
 use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
-use crate::fetch::{fetch, fetch_all, fetch_from};
-use crate::index::{ElementId, FanId, Hop, JointId, WlanId};
+use crate::fetch::{fetch, fetch_from};
+use crate::index::{ElementId, FanId, Hop, JointId};
 use crate::network::{Departure, Network};
 use crate::pipe::Onward;
 use crate::upcoming::Entry;
@@ -17,10 +17,6 @@ use airtcp_core::Packet;
 /// With fewer elements (hosts, mostly) all that belongs to them stays in the near caches, and looking ahead would only cost. With
 /// 100 hosts nothing was won, with 1,000 a seventh of the time (`airtcp-bench simulate dumbbell`); what is between was not tried.
 pub const LEAST_ELEMENTS: usize = 200;
-
-/// The same of the stations of a cell: a flow that is split at its access point has four connections, which with their elements and
-/// what waits in their queues take some 12 KiB, and a near cache has half a MiB.
-pub const LEAST_STATIONS: usize = 40;
 
 /// How many arrivals ahead each part is fetched. The way to a part leads through the one before it in this list, which has been
 /// fetched by then.
@@ -74,32 +70,6 @@ impl Engine<'_> {
         }
     }
 
-    /// The next exchange on the medium of a cell is planned: what it will need is known an event or two before.
-    #[inline(always)]
-    pub(crate) fn look_ahead_on_air(&self, cell: WlanId) {
-        if self.network.wlans[cell].looks_ahead {
-            self.fetch_exchange(cell);
-        }
-    }
-
-    #[inline(never)]
-    fn fetch_exchange(&self, cell: WlanId) {
-        let Some((packet, tracked)) = self.network.wlans[cell].bss.next_packet() else { return };
-        fetch_from(packet.ip(), Packet::HEADER_MEMORY);
-        // Who is told what became of it mostly has something for its host then.
-        let Some(PlacedElement { body, place, .. }) = tracked.map(|tracked| &self.elements[tracked.element]) else {
-            return;
-        };
-        if let ElementKind::Scheme(scheme) = body {
-            fetch_all(&**scheme);
-        }
-        if let Some(host) = self.network.residents[place.node].host
-            && let ElementKind::Host(host) = &self.elements[host].body
-        {
-            host.fetch_only_connection();
-        }
-    }
-
     #[inline(always)]
     fn element_behind(&self, next: &Entry<ElementId, Packet>) -> Option<&PlacedElement> {
         self.elements.get(next.goal)
@@ -136,7 +106,6 @@ impl Network<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dot11::CellSettings;
     use crate::{Flow, RunSettings, Topology};
     use airtcp_core::parameters::Parameters;
     use airtcp_core::{Duration, Instant};
@@ -160,28 +129,6 @@ mod tests {
             }
         }
         topology
-    }
-
-    #[test]
-    fn what_is_fetched_of_a_cell_changes_nothing() {
-        let settings = RunSettings { duration: Duration::from_secs(3), ..RunSettings::default() };
-        let mut topology = Topology::new();
-        let ap = topology.node("ap");
-        let stations: Vec<_> = (0..4).map(|n| topology.node(&format!("station {n}"))).collect();
-        let wlan = topology.wlan("cell", ap, &stations, CellSettings::default());
-        topology.scheme("as-tcp", wlan, &airtcp_schemes::papers::as_tcp::ENTRY);
-        for (n, station) in stations.iter().enumerate() {
-            topology.flow(Flow::new(&format!("flow {n}"), *station, ap));
-        }
-        let [with, without] = [true, false].map(|looks_ahead| {
-            let mut engine = Engine::new(&topology, &settings, None).unwrap();
-            let cell = &mut engine.network.wlans[WlanId::from(0)];
-            assert!(!cell.looks_ahead, "small cells need nothing fetched");
-            cell.looks_ahead = looks_ahead;
-            engine.run(Instant::ZERO + settings.duration).unwrap()
-        });
-        assert_eq!((with.trace_hash, with.events), (without.trace_hash, without.events));
-        assert!(with.flows.iter().all(|flow| flow.total_bytes > 10_000));
     }
 
     #[test]

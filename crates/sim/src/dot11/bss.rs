@@ -6,7 +6,7 @@
 use super::agreement::Aggregate;
 use super::airtime::{MediumUse, Usage};
 use super::contenders::Contenders;
-use super::entry::{Entry, Tracked};
+use super::entry::Entry;
 use super::exchange::Timing;
 use super::idle_sense::IdleSense;
 use super::interface::{Access, Interface};
@@ -16,7 +16,7 @@ use super::report::Report;
 use super::riders::Riders;
 use super::settings::{CellSettings, Contention, Edca, HandUp, ReverseFrame};
 use crate::index::InterfaceId;
-use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Rng, count_one};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng, count_one};
 use airtcp_link::LinkCounters;
 use airtcp_link::loss::LossProcess;
 use typed_index_collections::TiVec;
@@ -272,13 +272,6 @@ impl Bss {
             self.begin_backoff(index, delay);
         }
         next
-    }
-
-    /// The packet that the planned exchange carries if it carries one, and who is told what becomes of it.
-    pub fn next_packet(&self) -> Option<(&Packet, Option<Tracked>)> {
-        let [only] = self.winners[..] else { return None };
-        let frame = self.interfaces[only].head.as_ref()?;
-        Some((frame.packet.as_ref()?, frame.tracked))
     }
 
     /// Lets an interface receive frames without acknowledging them, so that their senders slow down (AST-11).

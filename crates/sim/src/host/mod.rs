@@ -186,15 +186,6 @@ impl Host {
         }
     }
 
-    /// The same of a connection for which an acknowledgment comes soon, where there is only one.
-    pub fn fetch_only_connection(&self) {
-        if let [only] = &self.sockets.raw[..]
-            && let Some(connection) = only.connection()
-        {
-            const { Connection::touched(false) }.into_iter().for_each(|bytes| fetch_bytes(connection, bytes));
-        }
-    }
-
     /// The socket that a packet is most likely for. Where there is only one, the list of ports need not be read.
     #[inline]
     fn likely_socket(&self, packet: &Packet) -> Option<&FlowSocket> {
