@@ -193,12 +193,13 @@ impl Relay {
         if spent.datagram().is_some() {
             return;
         }
-        match &mut self.client {
+        let kept = match &mut self.client {
             Some(client) if !from_client && !client.has_spare() => client.reuse(spent),
             _ if !self.server.has_spare() => self.server.reuse(spent),
             Some(client) if !client.has_spare() => client.reuse(spent),
-            _ => return cx.keep_spare(spent),
+            _ => Some(spent),
         };
+        kept.into_iter().for_each(|spent| cx.keep_spare(spent));
     }
 
     /// The link delivered a segment of ours. Whether our TCP got an acknowledgment of it.
