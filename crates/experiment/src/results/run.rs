@@ -244,7 +244,7 @@ fn look_again(is_over: &Receiver<Infallible>, stop: &AtomicBool, sweep: &Mutex<S
     }
 }
 
-/// A thread that panicked takes the others with it, so what it left is never used.
+/// The panic of another thread goes on in the one that began the sweep, so no results are made of what that thread left.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -203,7 +203,7 @@ impl LinkRate {
             return FLOW_TARGET;
         }
         let known = match &self.oracle {
-            Some(oracle) => oracle.of_link(),
+            Some(oracle) => oracle.rate_and_peak(),
             None => self.law.pursued().zip(self.law.peak()),
         };
         let Some((rate, peak)) = known else { return FLOW_TARGET };

@@ -76,7 +76,7 @@ impl Oracle {
     }
 
     /// What the link carries, and the most that it did of late.
-    pub fn of_link(&self) -> Option<(Rate, Rate)> {
+    pub fn rate_and_peak(&self) -> Option<(Rate, Rate)> {
         self.carries.zip(self.peak.rate())
     }
 
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(oracle.rate(ms(1000), RTT, 1_103_000).map(Rate::bps), Some(7_200_000));
         assert_eq!(oracle.rate(ms(1003), RTT, 1_103_000).map(Rate::bps), Some(7_224_000));
         assert_eq!(oracle.rate(ms(2000), RTT, 2_003_000).map(Rate::bps), Some(8_000_000), "two packets may stay");
-        assert_eq!(oracle.of_link().map(|(rate, peak)| [rate, peak].map(Rate::bps)), Some([8_000_000; 2]));
+        assert_eq!(oracle.rate_and_peak().map(|(rate, peak)| [rate, peak].map(Rate::bps)), Some([8_000_000; 2]));
     }
 
     #[test]
