@@ -3,6 +3,7 @@
 use super::bits_per_second;
 use super::carried::Measured;
 use super::departures::Sample;
+use super::swing;
 use super::usual_loss::UsualLoss;
 use airtcp_core::{Duration, Instant, Rate};
 use alloc::collections::VecDeque;
@@ -17,7 +18,7 @@ const MOST_SAMPLES: usize = 64;
 /// There was enough to send if there was for so long, in ns of the other end's clock.
 const ENOUGH: u64 = 80_000_000;
 /// What waits for good is the least of the last samples over so much time: jitter and bursts are not a queue.
-const STANDING: u64 = 100_000_000;
+const STANDING: Duration = Duration::from_millis(100);
 const STANDING_SAMPLES: usize = 3;
 /// The shortest delay is that of twice this time.
 const BASE_WINDOW: Duration = Duration::from_secs(5);
@@ -119,9 +120,15 @@ impl History {
 
     /// What waits for good; `None` before enough is known.
     pub fn standing_wait(&self) -> Option<Duration> {
+        self.least_wait(STANDING)
+    }
+
+    /// What the last few packets waited for at least, and those that came in the last `span`; `None` before enough is known.
+    fn least_wait(&self, span: Duration) -> Option<Duration> {
         let newest = self.samples.back()?.came;
         let latest = self.samples.iter().rev().enumerate();
-        let latest = latest.take_while(|(index, sample)| *index < STANDING_SAMPLES || sample.came + STANDING >= newest);
+        let is_late = |sample: &Sample| sample.came + span.as_nanos() >= newest;
+        let latest = latest.take_while(|(index, sample)| *index < STANDING_SAMPLES || is_late(sample));
         let waits = latest.map(|(_, sample)| self.wait_of(sample));
         (self.samples.len() >= STANDING_SAMPLES).then(|| waits.min()).flatten()
     }
@@ -222,6 +229,12 @@ impl History {
         let last = self.samples.back()?;
         let first = self.samples.iter().rev().find(|first| first.came + span.as_nanos() <= last.came)?;
         Some((first.left, bits_per_second(last.sent - first.sent, last.came - first.came)))
+    }
+
+    /// What the link carried in the last [`swing::SPAN`], and how long packets waited then. `None` before that is known.
+    pub fn swing(&self) -> Option<swing::Seen> {
+        let ((_, mean), least_wait) = self.passed(swing::SPAN).zip(self.least_wait(swing::SPAN))?;
+        Some(swing::Seen { least_wait, mean })
     }
 
     /// What the link carried over the last samples. It was busy if they all waited for more than `least`, and if between them

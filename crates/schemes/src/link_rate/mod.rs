@@ -26,6 +26,7 @@ mod peak;
 mod policed;
 mod pursuit;
 mod report;
+mod swing;
 #[cfg(test)]
 mod tests;
 mod usual_loss;

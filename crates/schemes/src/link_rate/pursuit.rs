@@ -22,6 +22,7 @@ use super::longer_way::{self, LongerWay, Waited};
 use super::other_clock::{Fit, OtherClock};
 use super::others::{Finding, Others};
 use super::policed::{self, Policed};
+use super::swing::Swing;
 use super::usual_loss::HIGH;
 use super::way_back::WayBack;
 use super::{arrivals, part, share};
@@ -120,6 +121,7 @@ pub(super) struct RateLaw {
     /// Whether the link drops before anything waits.
     policed: Policed,
     leeway: Leeway,
+    swing: Swing,
     /// When packets last waited for what is aimed at.
     waited_at: Instant,
 }
@@ -148,6 +150,7 @@ impl RateLaw {
             longer_way: LongerWay::default(),
             policed: Policed::default(),
             leeway: Leeway::default(),
+            swing: Swing::default(),
             waited_at: Instant::ZERO,
         }
     }
@@ -341,6 +344,7 @@ impl RateLaw {
             return self.contend(now, before);
         }
         self.note_quiet(now, sample.left, wait, target, is_raised);
+        self.note_swing(now, target);
         self.restart_queue(now, sample, wait, later);
         if let Some(verdict) = self.without_a_queue(now, sample, wait, target) {
             return verdict;
@@ -422,6 +426,7 @@ impl RateLaw {
             contest => *contest = Some(Contest::new(now, before, round_trip, self.flows, self.history.loss())),
         }
         self.is_pursuing = true;
+        self.swing = Swing::default();
         self.forget_policer();
         (self.quiet, self.followed) = (0, 0);
         self.longer_way.forget();
@@ -523,6 +528,16 @@ impl RateLaw {
             self.followed = self.followed.saturating_add(u32::from(is_raised));
         } else {
             (self.quiet, self.followed) = (0, 0);
+        }
+    }
+
+    fn note_swing(&mut self, now: Instant, target: Duration) {
+        let Some(believed) = self.pursued() else {
+            self.swing = Swing::default();
+            return;
+        };
+        if self.is_usual(now) {
+            self.swing.note(now, self.history.swing(), believed, target);
         }
     }
 
@@ -672,7 +687,7 @@ impl RateLaw {
             let pace = match contest {
                 Some(contest) => contest.pace(self.round_trip()),
                 None => {
-                    let wait = self.wait(now) + overdue;
+                    let wait = self.wait(now) + self.swing.besides() + overdue;
                     let known = self.rate().unwrap_or(rate);
                     let (least, out) = if self.is_usual(now) {
                         (self.leeway.pace(now, known, wait), self.in_flight.most(known.bps(), self.idle_at))
