@@ -11,6 +11,7 @@ mod address;
 mod air;
 mod approach;
 mod belief;
+mod blocks;
 mod build;
 mod check;
 mod control;
