@@ -40,6 +40,7 @@ mod routes;
 mod run;
 mod sample;
 mod settings;
+mod spares;
 mod tap;
 mod topology;
 mod upcoming;
