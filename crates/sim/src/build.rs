@@ -18,6 +18,7 @@ use crate::pipe::{self, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::settings::RunSettings;
+use crate::spares::Spares;
 use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{self, On, SchemeSpec, Topology, Workload};
 use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
@@ -113,7 +114,7 @@ impl<'t> Engine<'t> {
                 residents: ti_vec![Residents::default(); nodes],
                 tap: Tapped::new(tap),
                 trace_hash: 0,
-                spares: Vec::new(),
+                spares: Spares::default(),
                 unroutable: 0,
                 hop_limit_drops: 0,
                 bound: BTreeMap::new(),

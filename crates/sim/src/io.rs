@@ -11,9 +11,6 @@ use airtcp_core::control::{MESSAGE_MAX, overhead};
 use airtcp_core::{Backlog, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus};
 use std::collections::VecDeque;
 
-/// Packets that have ended whose memory is kept for others.
-const MOST_SPARES: usize = 256;
-
 /// Work that waits until the current call has returned, so that no element is re-entered.
 #[derive(Debug)]
 pub enum Work {
@@ -162,13 +159,11 @@ impl Io for ElementIo<'_, '_> {
     }
 
     fn keep_spare(&mut self, packet: Packet) {
-        if self.network.spares.len() < MOST_SPARES {
-            self.network.spares.push(packet);
-        }
+        self.network.spares.keep(packet);
     }
 
     fn take_spare(&mut self) -> Option<Packet> {
-        self.network.spares.pop()
+        self.network.spares.take()
     }
 
     fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {

@@ -1,7 +1,9 @@
 //! One direction of a link in the topology: the link model, its ends, and the schemes there.
 
 use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
+
 use crate::queue::Since;
+use crate::spares::Spares;
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::{Link, Stays};
@@ -217,12 +219,13 @@ impl Pipe {
     /// Takes a packet that did not come out of [`Pipe::send_through`].
     #[cold]
     #[inline(never)]
-    pub fn keep(&mut self, now: Instant, stays: Stays, packet: Packet, tap: &mut Tapped<'_>) {
+    pub fn keep(&mut self, now: Instant, stays: Stays, packet: Packet, tap: &mut Tapped<'_>, spares: &mut Spares) {
         let direction = self.direction();
         self.link.keep(now, stays, packet, &mut |packet, reason| {
             if let Some(tap) = tap.get() {
                 tap.on_lost(now, direction, &packet, reason);
             }
+            spares.keep(packet);
         });
     }
 

@@ -8,17 +8,17 @@
 //! causes are arrivals that are still here, the one whose cause is first here. Where all this is equal, the one that was
 //! sent first is first.
 
+use crate::blocks::{Blocks, Place};
 use crate::index::PipeId;
 use crate::queue::Since;
 use airtcp_core::Instant;
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 
 /// See the module. Each entry says where it goes, and what it is.
 #[derive(Debug)]
 pub struct Upcoming<G, T> {
-    all: VecDeque<Entry<G, T>>,
-    /// Nothing that was ever here comes out later.
+    all: Blocks<Entry<G, T>>,
+    /// What comes out later belongs behind all others, which are in one block: the end of time if they are not.
     latest: Instant,
 }
 
@@ -51,7 +51,7 @@ impl<G, T> Entry<G, T> {
 impl<G, T> Upcoming<G, T> {
     /// Nothing.
     pub fn new() -> Self {
-        Upcoming { all: VecDeque::new(), latest: Instant::ZERO }
+        Upcoming { all: Blocks::new(), latest: Instant::ZERO }
     }
 
     /// When the first comes out, and since when it has been the next; the end of time without any.
@@ -60,64 +60,53 @@ impl<G, T> Upcoming<G, T> {
         self.all.front().map_or(NONE, Entry::key)
     }
 
-    /// The entry that comes out when so many others have.
+    /// The entry that comes out when so many others have, a few.
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&Entry<G, T>> {
-        self.all.get(others)
+        self.all.ahead(others)
     }
 
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
     #[inline]
     pub fn push(&mut self, entry: Entry<G, T>) -> bool {
-        if self.latest >= entry.at || self.all.len() == self.all.capacity() {
+        if self.latest >= entry.at || !self.all.has_room() {
             return self.insert(entry);
         }
         self.latest = entry.at;
         let is_first = self.all.is_empty();
-        self.all.push_back(entry);
+        self.all.push_short(entry);
         is_first
     }
 
-    /// The same anywhere, and where there is no room. An eighth more is made at a time: with thousands of flows these are long, and
-    /// go through all the memory that they have.
+    /// The same anywhere, and where there is no room.
     #[inline(never)]
     fn insert(&mut self, entry: Entry<G, T>) -> bool {
-        if self.all.len() == self.all.capacity() {
-            self.all.reserve_exact((self.all.len() / 8).max(16));
-        }
-        self.latest = self.latest.max(entry.at);
-        let mut place = self.place_of_key(entry.key());
-        while place > 0 && self.is_before(&entry, place - 1) {
-            place -= 1;
-        }
-        self.all.insert(place, entry);
-        place == 0
+        let latest = self.latest.max(entry.at);
+        let is_first = if self.all.back().is_some_and(|last| last.at < entry.at) {
+            self.all.push(entry);
+            false
+        } else {
+            self.insert_in_order(entry)
+        };
+        self.latest = if self.all.is_short() { latest } else { Instant::MAX };
+        is_first
     }
 
-    /// How many entries come no later than what has this key. Looked for from the back, in steps that double: nearly all belong
-    /// near it, and what is far from both ends has left the near caches.
-    #[inline]
-    fn place_of_key(&self, key: (Instant, Since)) -> usize {
-        let (mut from, mut past, mut step) = (0, self.all.len(), 1);
-        while let Some(probe) = past.checked_sub(step) {
-            if self.all[probe].key() <= key {
-                from = probe + 1;
-                break;
-            }
-            (past, step) = (probe, 2 * step);
+    fn insert_in_order(&mut self, entry: Entry<G, T>) -> bool {
+        let key = entry.key();
+        let mut place = self.all.place_behind(|there| there.key() <= key);
+        while let Some(before) = self.all.before(place).filter(|before| self.is_before(&entry, *before)) {
+            place = before;
         }
-        while from < past {
-            let middle = from.midpoint(past);
-            if self.all[middle].key() <= key { from = middle + 1 } else { past = middle }
-        }
-        from
+        self.all.insert(place, entry);
+        place == Place::FIRST
     }
 
     /// Whether an entry that is not here yet comes before the one at `place`.
     #[inline]
-    fn is_before(&self, new: &Entry<G, T>, place: usize) -> bool {
-        let there = &self.all[place];
-        match (new.at, new.since).cmp(&(there.at, there.since)) {
+    fn is_before(&self, new: &Entry<G, T>, place: Place) -> bool {
+        let Some(there) = self.all.get(place) else { return false };
+        match new.key().cmp(&there.key()) {
             Ordering::Equal => self.has_first_cause(new, place),
             order => order.is_lt(),
         }
@@ -125,31 +114,44 @@ impl<G, T> Upcoming<G, T> {
 
     /// The same of two at the same time that have been the next for as long.
     #[cold]
-    fn has_first_cause(&self, new: &Entry<G, T>, place: usize) -> bool {
+    fn has_first_cause(&self, new: &Entry<G, T>, place: Place) -> bool {
         if let Some(together) = self.place_of(new.from, new.at) {
             return together < place; // What comes out of a link at once comes out in one event.
         }
-        let [before, before_there] = [new, &self.all[place]].map(|entry| self.place_of(entry.from, entry.since.at));
+        let from_there = self.all.get(place).map(|there| there.from);
+        let [before, before_there] = [Some(new.from), from_there].map(|from| self.place_of(from?, new.since.at));
         before.zip(before_there).is_some_and(|(before, before_there)| before < before_there)
     }
 
     /// Where that is which comes out of a link at a time.
-    fn place_of(&self, from: PipeId, at: Instant) -> Option<usize> {
-        let first = self.all.partition_point(|entry| entry.at < at);
-        let at_once = self.all.range(first..).take_while(|entry| entry.at == at);
-        at_once.zip(first..).find(|(entry, _)| entry.from == from).map(|(_, place)| place)
+    fn place_of(&self, from: PipeId, at: Instant) -> Option<Place> {
+        let first = self.all.place_behind(|entry| entry.at < at);
+        let mut at_once = self.all.from(first).take_while(|(_, entry)| entry.at == at);
+        at_once.find(|(_, entry)| entry.from == from).map(|(place, _)| place)
     }
 
     /// How many come out by `now`.
     #[inline]
     pub fn due(&self, now: Instant) -> usize {
-        self.all.partition_point(|entry| entry.at <= now)
+        self.all.count_before(|entry| entry.at <= now)
     }
 
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<G, T>> {
-        self.all.pop_front()
+        let (entry, is_used_up) = self.all.pop();
+        if is_used_up {
+            self.go_on();
+        }
+        entry
+    }
+
+    #[inline(never)]
+    fn go_on(&mut self) {
+        self.all.go_on();
+        if self.all.is_short() {
+            self.latest = self.all.back().map_or(Instant::ZERO, |last| last.at);
+        }
     }
 }
 
@@ -188,7 +190,8 @@ mod tests {
             let [at, since, cause] = [40, 3, 2].map(|below| rng.below(below));
             upcoming.push(entry(at, since, cause, FROM[rng.below(3) as usize], 'a'));
         }
-        assert!(upcoming.all.len() == 2_000 && upcoming.all.iter().is_sorted_by_key(Entry::key));
+        let keys: Vec<_> = upcoming.all.from(Place::FIRST).map(|(_, entry)| entry.key()).collect();
+        assert!(keys.len() == 2_000 && keys.is_sorted());
     }
 
     #[test]

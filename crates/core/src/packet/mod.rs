@@ -27,12 +27,13 @@ pub use tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use crate::reason::CreateReason;
 use alloc::boxed::Box;
 use bytes::Bytes;
+use core::mem::offset_of;
 
 /// An IP packet in flight.
 #[derive(Clone, Debug)]
 pub struct Packet(Box<Inner>);
 
-/// In this order in memory: what a hop reads comes first.
+/// In this order in memory: what a hop reads comes first, and what few packets have, the blocks of a selective acknowledgment, last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 struct Inner {
@@ -43,10 +44,10 @@ struct Inner {
     /// Its TCP checksum need not be looked at.
     checksum_is_known_good: bool,
     origin: Option<CreateReason>,
-    tcp: Option<TcpHeader>,
     content: Content,
     /// What one end of a hop put behind the IP header; in the bytes themselves for a live packet.
     shim: Option<Box<shim::Shim>>,
+    tcp: Option<TcpHeader>,
 }
 
 /// Where the bytes behind the headers are.
@@ -61,8 +62,8 @@ enum Content {
 }
 
 impl Packet {
-    /// Bytes in memory from where [`Packet::ip`] is to the end of what is in one piece with it.
-    pub const HEADER_MEMORY: usize = size_of::<Inner>();
+    /// Bytes in memory from where [`Packet::ip`] is to the end of what every packet has in one piece with it.
+    pub const HEADER_MEMORY: usize = offset_of!(Inner, tcp) + TcpHeader::FIRST_MEMORY;
 
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
         let (wire_len_override, corrupted, checksum_is_known_good, origin, shim) = (None, false, false, None, None);

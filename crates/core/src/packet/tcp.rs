@@ -4,9 +4,13 @@
 
 use crate::serial::SeqNum;
 use core::fmt;
+use core::mem::offset_of;
 
 /// A parsed TCP header; by default one in which all is zero.
+///
+/// In this order in memory, as are its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct TcpHeader {
     /// Sender's port.
     pub source_port: u16,
@@ -24,6 +28,12 @@ pub struct TcpHeader {
     pub urgent: u16,
     /// Options we understand.
     pub options: TcpOptions,
+}
+
+impl TcpHeader {
+    /// Bytes in memory before the blocks of [`SackBlocks`], which few segments have.
+    pub(super) const FIRST_MEMORY: usize =
+        offset_of!(TcpHeader, options) + offset_of!(TcpOptions, sack) + offset_of!(SackBlocks, blocks);
 }
 
 /// Control bits, in the order of the wire (bit 8 is AE, formerly NS; bits 9 and 10 are the lower of the three reserved ones).
@@ -88,6 +98,7 @@ pub struct Timestamps {
 
 /// Up to four SACK blocks (RFC 2018), in the order of the wire.
 #[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub struct SackBlocks {
     len: u8,
     /// Behind the first `len` of them is anything.
@@ -135,6 +146,7 @@ impl fmt::Debug for SackBlocks {
 
 /// The options we understand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct TcpOptions {
     /// Largest segment the sender of this packet can receive; on SYN.
     pub mss: Option<u16>,

@@ -7,7 +7,7 @@ mod requests;
 mod socket;
 
 use crate::digest::Digest;
-use crate::fetch::{fetch, fetch_bytes};
+use crate::fetch::{fetch_bytes, fetch_from};
 use crate::index::{FlowId, ProbeId, SocketId, WorkloadId};
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample, WorkloadOutcome};
 use crate::settings::RunSettings;
@@ -172,7 +172,7 @@ impl Host {
     /// Has the socket of a packet that will arrive fetched, and how it is found.
     pub fn fetch_socket(&self, packet: &Packet) {
         self.deadlines.fetch();
-        self.likely_socket(packet).into_iter().for_each(fetch);
+        self.likely_socket(packet).into_iter().for_each(|socket| fetch_from(socket, FlowSocket::OFTEN));
     }
 
     /// The same of its connection: once the socket is there.

@@ -7,6 +7,7 @@ use crate::topology::FlowSpec;
 use airtcp_core::{Instant, Packet, Rng};
 use airtcp_schemes::socket::{FlowEnd, SocketSettings, SocketSite};
 use airtcp_tcp::{Connection, Opening, Stats};
+use std::mem::offset_of;
 use std::sync::Arc;
 
 /// See the module. In this order in memory: what each packet needs comes first.
@@ -59,6 +60,9 @@ fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str,
 }
 
 impl FlowSocket {
+    /// So many bytes from its beginning on are touched for each packet.
+    pub const OFTEN: usize = offset_of!(FlowSocket, name);
+
     /// The end of flow number `flow` that opens its connection with `opening`.
     pub fn new(
         flow: FlowId,

@@ -14,6 +14,7 @@ use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, LinkId, NodeId, Pip
 use crate::pipe::{Feed, Onward, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
+use crate::spares::Spares;
 use crate::tap::Tapped;
 use crate::upcoming::{Entry, Upcoming};
 use airtcp_core::{DropReason, Instant, Packet, Port, TcpHeader};
@@ -43,8 +44,7 @@ pub struct Network<'t> {
     pub tap: Tapped<'t>,
     /// Sum of the hashes of every arrival at the end of a link: what arrived where and when, in whatever order links tell.
     pub trace_hash: u64,
-    /// Packets that have ended, of whose memory others are made.
-    pub spares: Vec<Packet>,
+    pub spares: Spares,
     /// Packets that no route led on for.
     pub unroutable: u64,
     /// Packets that met too many nodes.
@@ -237,7 +237,7 @@ impl Network<'_> {
             };
             let at = match here.send_through(now, &packet, traced.bytes, &mut self.tap) {
                 Ok(at) => at,
-                Err(stays) => return here.keep(now, stays, packet, &mut self.tap),
+                Err(stays) => return here.keep(now, stays, packet, &mut self.tap, &mut self.spares),
             };
             self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
             match onward {

@@ -3,8 +3,9 @@
 use super::key::{Key, Record};
 use crate::fetch::fetch;
 
-/// Entries of a chunk: three cache lines, and as many as are put in order at once.
-pub(super) const CHUNK: usize = 24;
+/// Entries of a chunk: four cache lines, and as many as are put in order at once. With 700 to 3,000 events pending 24 take as long
+/// as these in the mean, 16 longer.
+pub(super) const CHUNK: usize = 32;
 
 /// Says that a source may be due, by the low half of the time in nanoseconds. It is so only if its record agrees: an entry
 /// stays where it is when its source is set anew.

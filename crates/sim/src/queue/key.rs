@@ -5,7 +5,7 @@ use airtcp_core::Instant;
 use std::hint;
 
 /// From here on a time means never. Every source has a never of its own, so that only events which are due compare as equal.
-pub(super) const NEVER: u64 = u64::MAX - (1 << 33);
+pub(super) const NEVER: u64 = 1 << 63;
 /// Nobody's event.
 pub(super) const NOBODY: Key = Key { at: u64::MAX, source: u64::MAX };
 

@@ -4,12 +4,15 @@
 //! memory at hand however much is pending; and what is due later than all buckets to one more. When the time of a bucket
 //! comes, it is put in order if it is small, else it becomes a rung of narrower buckets.
 //!
+//! The buckets of the first rung are a ring, so that those whose time is over are used again for what is due behind the others.
+//! Once in each turn of the ring what was later than all goes into buckets, too, and it is seen whether they are as wide as they should be.
+//!
 //! An entry stays where it is when its source is set anew or cancelled, and is skipped when its time comes.
 
 use super::chunk::{CHUNK, Entry, Pool};
 use super::key::{Key, NEVER, NOBODY, Record};
 use super::run::Run;
-use super::rung::{BUCKETS, LATER, REACH, Rung};
+use super::rung::{BUCKETS, LATER, REACH, Rung, WIDEST};
 use crate::fetch::fetch;
 use std::ops::Range;
 
@@ -17,6 +20,28 @@ use std::ops::Range;
 const AIM: usize = CHUNK * 3 / 4;
 /// The buckets of the first rung reach at least half so many mean waits into the future.
 const WAITS: u64 = 10;
+/// How far ahead what is pending is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    count: usize,
+    /// Of all their nanoseconds.
+    sum: u128,
+}
+
+impl Ahead {
+    /// With one more.
+    fn and(self, nanos: u64) -> Ahead {
+        Ahead { count: self.count + 1, sum: self.sum + u128::from(nanos) }
+    }
+
+    /// Logarithm of the width that buckets of the first rung should have.
+    fn shift(self) -> u32 {
+        let mean = (self.sum / self.count as u128) as u64;
+        let width = (mean / BUCKETS as u64 * WAITS).max(mean / self.count as u64 * AIM as u64);
+        width.max(1).ilog2().min(WIDEST)
+    }
+}
+
 /// What is in order becomes a rung if it is more.
 const LONG: usize = 64;
 /// Records of so many sources are not at hand: they are fetched before their time.
@@ -41,7 +66,7 @@ impl Ladder {
     /// A source is due at another time, as its record says. `first` becomes the first of all.
     #[inline]
     pub fn set(&mut self, key: Key, first: &mut Key, records: &[Record]) {
-        if key.at < self.base.limit || !self.base.push_quickly(key) {
+        if !self.base.push_quickly(key) {
             return self.set_slowly(key, first, records);
         }
         self.cancel(key.source, first, records);
@@ -103,7 +128,7 @@ impl Ladder {
         let Some((bucket, start)) = rung.advance() else { return self.leave(records) };
         if self.sources.len() > FAR {
             // Those of the bucket behind this one.
-            for entry in rung.peek(bucket + 1).0 {
+            for entry in rung.peek((bucket + 1) % BUCKETS).0 {
                 if let Some(record) = records.get(entry.source() as usize) {
                     fetch(record);
                 }
@@ -117,7 +142,7 @@ impl Ladder {
         true
     }
 
-    /// No bucket is left in the last rung.
+    /// No bucket is left in the last rung. False if nothing is left at all.
     #[cold]
     fn leave(&mut self, records: &[Record]) -> bool {
         if self.depth > 0 {
@@ -125,9 +150,29 @@ impl Ladder {
             return true;
         }
         let mut keys = Vec::new();
-        let from_record = |entry: Entry, _: &mut Pool| keys.extend(entry.pending(NEVER, records));
-        self.base.take(LATER, &mut self.pool, from_record);
+        self.base.take(LATER, &mut self.pool, |entry, _| keys.extend(entry.pending(NEVER, records)));
+        let (count, buckets) = self.base.ahead();
+        if self.goes_on(count, buckets, &keys) {
+            self.base.turn();
+            keys.iter().for_each(|key| self.base.push(*key, &mut self.pool));
+            return true;
+        }
+        let rest = if count > 0 { 0..BUCKETS } else { 0..0 };
+        for bucket in rest {
+            self.base.take(bucket, &mut self.pool, |entry, _| keys.extend(entry.pending(NEVER, records)));
+        }
         self.begin(&keys, records)
+    }
+
+    /// Whether the first rung may go on with what is in it, so many entries so many buckets ahead, and what is later: most is in
+    /// buckets, and they are as wide as they would be if made anew.
+    fn goes_on(&self, count: usize, buckets: u64, later: &[Key]) -> bool {
+        if count <= later.len().max(CHUNK) {
+            return false;
+        }
+        let (start, shift) = (self.base.turns_at(), self.base.shift());
+        let soon = Ahead { count, sum: u128::from(buckets) << shift };
+        later.iter().fold(soon, |ahead, key| ahead.and(key.at - start)).shift() == shift
     }
 
     /// Starts with these. False if there are none.
@@ -139,10 +184,7 @@ impl Ladder {
             self.run.set(keys.iter().map(|key| Entry::new(*key)), last + 1, records);
             return true;
         }
-        let sum: u128 = times().map(|at| u128::from(at - start)).sum();
-        let wait = (sum / keys.len() as u128) as u64;
-        let width = (wait / BUCKETS as u64 * WAITS).max(wait / keys.len() as u64 * AIM as u64);
-        self.base.begin(start, width.max(1).ilog2(), NEVER);
+        self.base.begin_turn(start, times().fold(Ahead::default(), |ahead, at| ahead.and(at - start)).shift());
         for key in keys {
             self.base.push(*key, &mut self.pool);
         }
@@ -186,7 +228,7 @@ impl Ladder {
         }
         let rung = &mut self.rungs[self.depth];
         self.depth += 1;
-        let buckets = (self.run.len() / AIM).min(BUCKETS / 2) as u64;
+        let buckets = (self.run.len() / AIM).min(BUCKETS / 2 - 1) as u64;
         rung.begin(start, ((limit - start) / buckets).max(1).ilog2(), limit);
         self.run.keys(records).for_each(|key| rung.push(key, &mut self.pool));
         self.run.clear();

@@ -275,6 +275,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_due_later_than_all_buckets_comes_in_its_time() {
+        let (mut sorted, mut rng) = (Sorted::new(0, 0, 4000), Rng::derive(1, "later"));
+        (0..4000).for_each(|source| sorted.set(source, rng.below(1 << 20), Since::default()));
+        for _ in 0..300_000 {
+            let (now, first) = sorted.first(0).expect("events are pending");
+            let least = if rng.below(100) == 0 { 12 << 20 } else { 0 };
+            sorted.set(first, now + least + rng.below(1 << 20), Since::default());
+        }
+    }
+
+    #[test]
     fn whoever_was_first_comes_again_in_its_time() {
         // Waits of some nanoseconds, of which most end at the same time as others, up to some minutes.
         for digits in [4, 10, 20, 32, 38] {
