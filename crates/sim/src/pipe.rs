@@ -1,7 +1,6 @@
 //! One direction of a link in the topology: the link model, its ends, and the schemes there.
 
 use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
-
 use crate::queue::Since;
 use crate::spares::Spares;
 use crate::tap::{Direction, Tap, Tapped};

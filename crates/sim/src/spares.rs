@@ -2,7 +2,7 @@
 
 use airtcp_core::Packet;
 
-/// So many are kept: as many as thousands of flows may lose, or receive, before they send as many again.
+/// So many are kept: as many as thousands of flows may lose, or receive, before they send as many again. Argued, not swept.
 const MOST: usize = 4096;
 
 /// See the module. What ended last is in the near caches and taken first.

@@ -531,13 +531,12 @@ impl RateLaw {
         }
     }
 
+    /// Less that is sent for another reason makes no swing.
     fn note_swing(&mut self, now: Instant, target: Duration) {
-        let Some(believed) = self.pursued() else {
-            self.swing = Swing::default();
-            return;
-        };
-        if self.is_usual(now) {
-            self.swing.note(now, self.history.swing(), believed, target);
+        match self.pursued() {
+            Some(believed) if self.is_usual(now) => self.swing.note(now, self.history.swing(), believed, target),
+            Some(_) => {}
+            None => self.swing = Swing::default(),
         }
     }
 

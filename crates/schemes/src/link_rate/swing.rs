@@ -5,9 +5,10 @@
 //! So where less is carried than is believed, and packets wait all the time, what they wait beyond what is aimed at
 //! is bit by bit expected to wait besides: the integral part of a controller. The link stays busy, with a shorter queue.
 //!
-//! The shares and times are swept in docs/field.md, "A rate that swings within a round trip", but for [`MOST`] and [`MOST_GAP`].
+//! [`SPAN`], [`SWINGS`], [`MADE_UP`] and [`FORGOTTEN`] are swept in docs/field.md, "A rate that swings within a round trip"; [`MOST`] and
+//! [`MOST_GAP`] are argued.
 
-use super::{millionths, part};
+use super::{part, share};
 use airtcp_core::{Duration, Instant, Rate};
 
 /// What is carried is averaged over so much time, and packets wait all the time if they do in all of it: two turns of a fast half and
@@ -61,7 +62,7 @@ impl Swing {
 
 /// As much of `time` as `gap` is of `whole`.
 fn of(time: Duration, gap: Duration, whole: Duration) -> Duration {
-    Duration::from_nanos(part(time.as_nanos(), millionths(gap.as_nanos(), whole.as_nanos())))
+    Duration::from_nanos(part(time.as_nanos(), share(gap, whole)))
 }
 
 #[cfg(test)]

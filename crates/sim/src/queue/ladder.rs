@@ -20,6 +20,11 @@ use std::ops::Range;
 const AIM: usize = CHUNK * 3 / 4;
 /// The buckets of the first rung reach at least half so many mean waits into the future.
 const WAITS: u64 = 10;
+/// What is in order becomes a rung if it is more.
+const LONG: usize = 64;
+/// Records of so many sources are not at hand: they are fetched before their time.
+const FAR: usize = 4096;
+
 /// How far ahead what is pending is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ahead {
@@ -41,11 +46,6 @@ impl Ahead {
         width.max(1).ilog2().min(WIDEST)
     }
 }
-
-/// What is in order becomes a rung if it is more.
-const LONG: usize = 64;
-/// Records of so many sources are not at hand: they are fetched before their time.
-const FAR: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Ladder {
@@ -157,9 +157,10 @@ impl Ladder {
             keys.iter().for_each(|key| self.base.push(*key, &mut self.pool));
             return true;
         }
-        let rest = if count > 0 { 0..BUCKETS } else { 0..0 };
-        for bucket in rest {
-            self.base.take(bucket, &mut self.pool, |entry, _| keys.extend(entry.pending(NEVER, records)));
+        if count > 0 {
+            for bucket in 0..BUCKETS {
+                self.base.take(bucket, &mut self.pool, |entry, _| keys.extend(entry.pending(NEVER, records)));
+            }
         }
         self.begin(&keys, records)
     }
