@@ -196,7 +196,7 @@ mod tests {
                 self.sample.packets += bytes;
                 self.sample.received += bytes - (lost * PACKET).min(bytes);
                 (self.sample.left, self.sample.came) = (self.now - ROUND_TRIP, self.now.as_nanos());
-                self.loss.add(&self.sample);
+                self.loss.add(&self.sample, true);
                 let mut flows = self.contest.flows;
                 flows.note(self.now, self.flows);
                 self.contest.on_report(

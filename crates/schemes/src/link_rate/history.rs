@@ -51,8 +51,9 @@ pub(super) struct History {
 
 impl History {
     /// A packet was seen at both ends, whose distance without any wait is `rtt`. False if it tells nothing: small packets take less
-    /// time than large ones. Something may have waited in the link all the time, or it was certainly empty now and then.
-    pub fn add(&mut self, now: Instant, sample: &Sample, may_have_waited: bool, rtt: Duration) -> bool {
+    /// time than large ones. Something may have waited in the link all the time, or it was certainly empty now and then; who waits
+    /// for more than `long` does so in a queue.
+    pub fn add(&mut self, now: Instant, sample: &Sample, may_have_waited: bool, rtt: Duration, long: Duration) -> bool {
         self.base.forget_old(now, may_have_waited);
         let largest = self.base.largest();
         if sample.bytes < largest / 2 {
@@ -77,7 +78,7 @@ impl History {
         }
         self.doubt_longer_way(sample);
         self.base.add(sample, now.saturating_since(sample.left).saturating_sub(rtt));
-        self.loss.add(sample);
+        self.loss.add(sample, self.wait_of(sample) > long);
         self.samples.push_back(*sample);
         self.forget_old(sample);
         true

@@ -68,6 +68,8 @@ const WAITLESS: Duration = Duration::from_secs(4);
 const LEAST_SUSPECT: u64 = 1_000_000;
 /// A wait so many times the target is no burst.
 const SURELY: u64 = 4;
+/// A wait so many times the target is one in a queue.
+const LONG: u64 = 2;
 /// What differs from the bound by less than one part in so many is the bound.
 const BOUND_PART: u64 = 32;
 /// A change by less than one part in so many is not worth the work.
@@ -312,7 +314,8 @@ impl RateLaw {
                 self.excursions.empty(now.saturating_since(sample.left));
             }
         }
-        if !self.history.add(now, sample, self.is_pursuing, rtt) {
+        let long = self.target() * LONG;
+        if !self.history.add(now, sample, self.is_pursuing, rtt, long) {
             // A small packet, which takes less time: it tells that the link is alive.
             self.in_flight.note_small(sample);
             self.restart_queue(now, sample, self.history.wait_of(sample), later);
@@ -450,7 +453,7 @@ impl RateLaw {
     /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays. A link that carries the
     /// bound is not given too much.
     fn overflows(&self, wait: Duration, target: Duration) -> bool {
-        wait > target * 2 && self.history.has_lost() && !self.carries_bound()
+        wait > target * LONG && self.history.has_lost() && !self.carries_bound()
     }
 
     fn carries_bound(&self) -> bool {
@@ -476,7 +479,7 @@ impl RateLaw {
             policed::Finding::Nothing => {}
         }
         let rate = self.pursued()?;
-        let has_a_queue = wait > target * 2;
+        let has_a_queue = wait > target * LONG;
         if has_a_queue {
             self.forget_policer();
         }

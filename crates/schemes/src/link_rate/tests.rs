@@ -279,7 +279,7 @@ fn a_large_packet_does_not_wait_because_it_takes_longer_than_a_small_one() {
     let mut history = History::default();
     let mut add = |count, bytes, delay| {
         let sample = sample(count, bytes, delay);
-        (history.add(sample.left, &sample, false, RTT), history.standing_wait())
+        (history.add(sample.left, &sample, false, RTT, RTT), history.standing_wait())
     };
     // Only small ones.
     (0..10).for_each(|count| assert!(add(count, 84, small).0));

@@ -1,5 +1,5 @@
-//! What a link loses however little it is given. Whatever it loses beyond that it had no room for: a short queue, or a
-//! policer, drops long before packets wait in it.
+//! What a link loses however little it is given. Whatever it loses beyond that it had no room for: a queue was full, of which packets
+//! tell that wait long, or a short queue, or a policer, drops long before packets wait in it.
 
 use super::departures::Sample;
 use super::{bits_per_second, millionths, part};
@@ -20,13 +20,26 @@ const MOST: u64 = 600_000;
 /// What comes is steady if it differs by less than one part in so many from one epoch to the next: it doubles while senders start.
 const STEADY: u64 = 8;
 
+/// What left and came while no packet waited long.
+#[derive(Debug, Default)]
+struct WithoutQueue {
+    /// The last packet if it did not: what had left and what had come, with it.
+    last: Option<(u64, u64)>,
+    sent: u64,
+    received: u64,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct UsualLoss {
     /// Where the present epoch began: the clock, what had left and what had come.
     mark: Option<(u64, u64, u64)>,
+    /// What was seen in it without a queue.
+    without_queue: WithoutQueue,
     /// Shares of the latest epochs, in millionths.
     shares: [u64; EPOCHS],
+    /// The same without what a full queue is to blame for.
+    usual: [u64; EPOCHS],
     /// When the packets left that ended them.
     ended: [Instant; EPOCHS],
     count: usize,
@@ -37,15 +50,19 @@ pub(super) struct UsualLoss {
 }
 
 impl UsualLoss {
-    /// A packet was seen at both ends.
-    pub fn add(&mut self, sample: &Sample) {
+    /// A packet was seen at both ends, which waited in a queue of the link, or hardly.
+    pub fn add(&mut self, sample: &Sample, waited: bool) {
         let (came, sent, received) = *self.mark.get_or_insert((sample.came, sample.packets, sample.received));
         let time = sample.came.checked_sub(came);
         let bytes = sample.packets.checked_sub(sent).zip(sample.received.checked_sub(received));
         // Another clock, or another end.
         let Some((time, (sent, received))) = time.zip(bytes) else { return self.mark = None };
+        self.without_queue.add(sample, waited);
         if time >= EPOCH && sent >= LEAST_BYTES {
-            self.shares[self.count % EPOCHS] = millionths(sent.saturating_sub(received), sent).min(MOST);
+            let share = millionths(sent.saturating_sub(received), sent).min(MOST);
+            self.shares[self.count % EPOCHS] = share;
+            self.usual[self.count % EPOCHS] = self.without_queue.less_than(share, sample.bytes).unwrap_or(share);
+            (self.without_queue.sent, self.without_queue.received) = (0, 0);
             self.ended[self.count % EPOCHS] = sample.left;
             self.count += 1;
             self.came = [bits_per_second(received, time), self.came[0]];
@@ -77,7 +94,7 @@ impl UsualLoss {
     /// The middle of the latest epochs, in millionths, where they are known: what a link loses that nobody else fills. The least
     /// of them is too little.
     pub fn middle(&self) -> Option<u64> {
-        let mut shares = self.shares;
+        let mut shares = self.usual;
         shares.sort_unstable();
         (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
     }
@@ -95,7 +112,7 @@ impl UsualLoss {
         if let Some(told) = self.told {
             return told;
         }
-        if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() }
+        if self.count < EPOCHS { 0 } else { self.usual.into_iter().min().unwrap_or_default() }
     }
 
     /// What was carried so that `received` bytes came, of `sent` at most.
@@ -104,15 +121,37 @@ impl UsualLoss {
     }
 }
 
+impl WithoutQueue {
+    fn add(&mut self, sample: &Sample, waited: bool) {
+        let now = (!waited).then_some((sample.packets, sample.received));
+        if let Some(((sent, received), (sent_before, received_before))) = now.zip(self.last) {
+            self.sent += sent.saturating_sub(sent_before);
+            self.received += received.saturating_sub(received_before);
+        }
+        self.last = now;
+    }
+
+    /// What was lost without a queue, in millionths, where that is less than `share` of all in packets of `length` bytes, and no chance.
+    fn less_than(&self, share: u64, length: u32) -> Option<u64> {
+        let lost = self.sent.saturating_sub(self.received);
+        let mean = part(self.sent, share);
+        (lost + chance(mean, u64::from(length)) < mean).then(|| millionths(lost, self.sent))
+    }
+}
+
+/// What is lost by chance differs from its mean by more than three times the root of that in one case of a hundred, of few packets of
+/// `length` bytes.
+fn chance(mean: u64, length: u64) -> u64 {
+    mean.saturating_mul(length * 9).isqrt()
+}
+
 /// Of `sent` bytes `received` came: so many packets of `length` more were lost than `usual` millionths, if that is no
-/// chance. What is lost by chance differs from its mean by more than three times the root of that in one case of a hundred, of
-/// few packets.
+/// chance.
 pub(super) fn excess(usual: u64, sent: u64, received: u64, length: u64) -> u64 {
     let lost = sent.saturating_sub(received);
     let mean = part(sent, usual);
-    let chance = mean.saturating_mul(length * 9).isqrt();
     let beyond = lost.saturating_sub(mean);
-    if beyond <= chance { 0 } else { (beyond + length / 2) / length }
+    if beyond <= chance(mean, length) { 0 } else { (beyond + length / 2) / length }
 }
 
 #[cfg(test)]
@@ -127,7 +166,7 @@ mod tests {
             at.left += Duration::from_millis(10);
             at.packets += packets * 10;
             at.received += packets * 10 * (100 - per_cent) / 100;
-            loss.add(at);
+            loss.add(at, true);
         }
     }
 
@@ -183,6 +222,41 @@ mod tests {
         at.left += LOSSY_FOR - Duration::from_secs(1);
         assert_eq!(loss.mean(at.left), Some(80_000), "the latest");
         assert_eq!(loss.mean(at.left + Duration::from_secs(2)), None);
+    }
+
+    /// Per second 500 packets that wait hardly, of which so many per cent are lost, and as many behind a full queue, which drops half.
+    fn swing(loss: &mut UsualLoss, at: &mut Sample, per_cent: u64) {
+        for turn in 0..600 {
+            let waits = turn % 10 >= 5;
+            at.came += 10_000_000;
+            at.packets += 10_000;
+            at.received += 100 * if waits { 50 } else { 100 - per_cent };
+            loss.add(at, waits);
+        }
+    }
+
+    #[test]
+    fn what_a_full_queue_drops_is_not_usual() {
+        for per_cent in [0, 4] {
+            let (mut loss, mut at) = (UsualLoss::default(), start());
+            swing(&mut loss, &mut at, per_cent);
+            let usual = [loss.usual(), loss.middle().unwrap()];
+            assert_eq!(usual, [per_cent * 10_000; 2]);
+            assert!(loss.latest() > 200_000, "that it was lost stays known: {}", loss.latest());
+        }
+    }
+
+    #[test]
+    fn few_packets_without_a_queue_tell_nothing() {
+        let (mut loss, mut at) = (UsualLoss::default(), start());
+        for turn in 0..600 {
+            at.came += 10_000_000;
+            at.packets += 10_000;
+            at.received += 9_500;
+            // Two of a hundred reports, in an epoch one or two.
+            loss.add(&at, turn % 50 > 1);
+        }
+        assert_eq!(loss.usual(), 50_000);
     }
 
     #[test]

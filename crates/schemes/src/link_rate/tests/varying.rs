@@ -359,13 +359,13 @@ fn a_report_waits_on_the_way_back_only_beside_what_is_known_of_packets_that_do_n
     // The queue of the link is never empty: each report takes 40 ms more than the round trip.
     for count in 0..10 {
         let sample = sample(count, PACKET, MS * 55);
-        history.add(sample.left + RTT + MS * 40, &sample, true, RTT);
+        history.add(sample.left + RTT + MS * 40, &sample, true, RTT, RTT);
     }
     assert_eq!(late(&history, 10), MS * 460);
     // After 20 s of nothing but small packets what is known of the shortest time is a guess.
     for count in 10..1010 {
         let sample = sample(count, 100, MS * 15);
-        history.add(sample.left + RTT, &sample, true, RTT);
+        history.add(sample.left + RTT, &sample, true, RTT, RTT);
     }
     assert_eq!(late(&history, 1010), Duration::ZERO);
 }
