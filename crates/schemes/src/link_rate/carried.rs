@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 
 /// A measurement counts for so long, of the other end's clock, in ns: some reports of a slow link (8 packets at 2 Mbit/s take
 /// 48 ms) are in it.
-const COUNTS_FOR: u64 = 100_000_000;
+pub(super) const COUNTS_FOR: u64 = 100_000_000;
 /// How much the rate varies is averaged over so much time, in ns: longer than a fade, shorter than a walk from one cell to
 /// the next.
 const VARIATION_TIME: u64 = 4_000_000_000;

@@ -1,7 +1,7 @@
 //! A queue that gets less than the link carries becomes shorter, and one that gets more becomes longer. A wait that stays the same
 //! although less or more is sent is none: the way is longer now, as after a satellite's handover.
 
-use super::carried::Carried;
+use super::carried::{self, Carried};
 use super::excursion::Excursions;
 use super::history::LEAST_TARGET;
 use super::leeway::Leeway;
@@ -59,7 +59,10 @@ impl LongerWay {
         };
         let plateau = *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate, is_over }));
         let before = plateau.rate;
-        let is_a_third_less = is_over && carried.has_fallen(before, others::THIRD) && wait < others::HOPELESS.0;
+        // A fall that shows sooner began before the wait was this one.
+        let has_lasted = left.saturating_since(plateau.since).as_nanos() >= carried::COUNTS_FOR;
+        let is_a_third_less =
+            is_over && has_lasted && carried.has_fallen(before, others::THIRD) && wait < others::HOPELESS.0;
         let drained = excursions.drained(plateau.since, left);
         let outlasts_less = is_over
             && is_clear(wait, jitter)
@@ -147,7 +150,8 @@ mod tests {
             assert_eq!(judge(&mut way, left, wait, 9), None);
         }
         assert_eq!(judge(&mut way, 70, 5, 7), None);
-        assert_eq!(judge(&mut way, 90, 5, 6), Some(rate(9)));
+        assert_eq!(judge(&mut way, 157, 5, 6), None, "so short a time tells nothing");
+        assert_eq!(judge(&mut way, 158, 5, 6), Some(rate(9)));
         assert_eq!(way.same_for(at(1000), ms(0)), None, "it is known");
         assert_eq!(judge(&mut way, 100, 5, 6), None);
         assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100))), [None, Some(ms(5))]);
