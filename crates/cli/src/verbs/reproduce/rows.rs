@@ -82,13 +82,25 @@ fn beside(check: &CheckResult) -> Option<String> {
     Some(format!("ours {ours}, theirs {}, ratio {}: {}", range(theirs), digits(ratio), check.text))
 }
 
+/// What fails; of several checks with a number each with its own, as the row has only that of the first.
+fn deciding(checks: &[CheckResult]) -> impl Iterator<Item = String> {
+    let is_deciding = |check: &&CheckResult| check.decides && check.holds.is_ok();
+    let measured = checks.iter().filter(is_deciding).filter(|check| check.estimate.is_some()).count();
+    checks.iter().filter(is_deciding).filter_map(move |check| {
+        let word = if check.holds == Ok(true) { "holds" } else { "fails" };
+        match check.estimate.filter(|_| measured > 1 && check.printed.is_none()) {
+            Some(estimate) => Some(format!("{word}, {}: {}", digits(estimate.median), check.text)),
+            None => (check.holds == Ok(false)).then(|| format!("fails: {}", check.text)),
+        }
+    })
+}
+
 fn details(reproduction: &Reproduction<'_>, claim: &Claim, judged: &JudgedClaim) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     if !judged.judgement.reason.is_empty() {
         lines.push(judged.judgement.reason.clone());
     }
-    let failing = judged.judgement.checks.iter().filter(|check| check.decides && check.holds == Ok(false));
-    lines.extend(failing.map(|check| format!("fails: {}", check.text)));
+    lines.extend(deciding(&judged.judgement.checks));
     let mode = reproduction.plan.mode;
     if let Some(index) = claim.mutation.filter(|_| mode.mutations) {
         let mutation = &reproduction.plan.paper.mutations[index];
@@ -111,4 +123,37 @@ fn details(reproduction: &Reproduction<'_>, claim: &Claim, judged: &JudgedClaim)
         lines.push(format!("{}: {}", sweep.about, settings.collect::<Vec<_>>().join(", ")));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_experiment::results::Estimate;
+
+    fn check(text: &str, holds: Result<bool, String>, median: Option<f64>) -> CheckResult {
+        CheckResult {
+            kind: "ratio",
+            text: text.into(),
+            measure: String::new(),
+            holds,
+            decides: true,
+            printed: None,
+            estimate: median.map(|median| Estimate { median, ci95: [median; 2] }),
+            points: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn of_several_checks_each_has_its_number() {
+        let lines = |checks: &[CheckResult]| deciding(checks).collect::<Vec<_>>();
+        let goodput = check("goodput is as high", Ok(true), Some(0.992));
+        assert_eq!(lines(std::slice::from_ref(&goodput)), [""; 0], "the row has it");
+        assert_eq!(lines(&[check("goodput is as high", Ok(false), Some(0.5))]), ["fails: goodput is as high"]);
+        let checks = [goodput, check("pings are short", Ok(false), Some(1.031)), check("a test", Ok(false), None)];
+        assert_eq!(
+            lines(&checks),
+            ["holds, 0.992: goodput is as high", "fails, 1.03: pings are short", "fails: a test"]
+        );
+        assert_eq!(lines(&[checks[1].clone(), check("not run", Err("no root".into()), None)]), ["fails: pings are short"]);
+    }
 }
