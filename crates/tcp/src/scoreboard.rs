@@ -49,9 +49,9 @@ pub struct Plain {
     pub first_sent_at: Instant,
     /// When the last of them was sent.
     pub last_sent_at: Instant,
-    /// Which transmission the last of them was.
+    /// Which transmission the last of them was, if that is kept.
     pub order: SendOrder,
-    /// `delivered` when the last of them was sent.
+    /// `delivered` when the last of them was sent, alike.
     pub delivered: u32,
 }
 
@@ -97,7 +97,12 @@ impl Scoreboard {
         self.records.push(sent, || Rate::now(sk));
     }
 
-    /// From now on [`Rate`] is kept of each segment; without one in flight only.
+    /// From now on the order of sending is kept; without a segment in flight only.
+    pub fn keep_order(&mut self) {
+        self.records.keep_order();
+    }
+
+    /// The same, and [`Rate`] of each segment.
     pub fn keep_rates(&mut self) {
         self.records.keep_rates();
     }
@@ -469,6 +474,7 @@ mod tests {
 
     fn board(segments: u64) -> (Scoreboard, TcpSock) {
         let (mut board, mut sk) = (Scoreboard::default(), TcpSock::new(Rng::derive(1, "board")));
+        board.keep_order();
         send(&mut board, &mut sk, segments);
         (board, sk)
     }
