@@ -83,6 +83,18 @@ impl Records {
         self.end
     }
 
+    /// The offset whose last 32 bits are these, of what is or was in flight lately.
+    #[inline]
+    pub fn offset(&self, low: u32) -> u64 {
+        widened(low, self.end)
+    }
+
+    /// The place in the order of sending whose last 32 bits are these.
+    #[inline]
+    pub fn order(&self, low: u32) -> SendOrder {
+        widened(low, self.transmissions)
+    }
+
     /// The record at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Sent> {
@@ -108,17 +120,17 @@ impl Records {
 
     #[inline]
     fn sent(&self, index: usize, record: &Record) -> Sent {
-        let start = widened(record.start, self.end);
+        let start = self.offset(record.start);
         let (order, delivered) = self.latest(index);
         let Record { sent_at, flags, .. } = *record;
-        Sent { start, end: widened(record.past(), self.end), sent_at, order, delivered, flags }
+        Sent { start, end: self.offset(record.past()), sent_at, order, delivered, flags }
     }
 
     /// The latest transmission of the record at `index`, and how much had been delivered then; zeros if that is not kept.
     #[inline]
     fn latest(&self, index: usize) -> (SendOrder, u32) {
         let latest = self.more.as_ref().and_then(|more| more.latest.get(index));
-        latest.map_or((0, 0), |latest| (widened(latest.order, self.transmissions), latest.delivered))
+        latest.map_or((0, 0), |latest| (self.order(latest.order), latest.delivered))
     }
 
     /// What a record says of rates; nothing if that is not kept.
