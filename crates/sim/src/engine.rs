@@ -52,7 +52,9 @@ impl Engine<'_> {
         self.network.tap.set_until(end);
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         let (fans, joints, elements) = (self.network.fans.len(), self.network.joints.len(), self.elements.len());
-        self.network.sources = Sources { fans, joints, pipes, cells, elements };
+        // They come first: see [`Engine::new`].
+        let schemes = self.elements.iter().filter(|slot| matches!(slot.body, ElementKind::Scheme(_))).count();
+        self.network.sources = Sources { fans, joints, pipes, cells, elements, schemes };
         self.network.queue = self.network.sources.queue();
         for slot in &mut self.elements {
             slot.arm(self.now, &mut self.network);

@@ -7,6 +7,8 @@ use crate::index::{ElementId, ProbeId};
 use crate::network::Network;
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
+use crate::queue::EventQueue;
+use crate::spares::Spares;
 use airtcp_core::{DropReason, Instant};
 use typed_index_collections::TiVec;
 
@@ -14,10 +16,11 @@ impl Engine<'_> {
     /// Takes the run apart.
     pub fn finish(mut self, end: Instant) -> Outcome {
         self.checker.check(end, &self.elements, &self.network);
-        // Nobody asks any more what is on its way: its memory is for what was found.
+        // Nobody asks any more what is on its way or due: its memory is for what was found.
         (self.network.fans, self.network.joints) = (TiVec::new(), TiVec::new());
+        (self.network.queue, self.network.spares) = (EventQueue::new(0, 0, 0), Spares::default());
         let flow_ends = std::mem::take(&mut self.flow_ends);
-        let mut flows = Vec::new();
+        let mut flows = Vec::with_capacity(flow_ends.len());
         for (id, (sender, receiver)) in flow_ends.into_iter_enumerated() {
             let acknowledged = self.host(sender).bytes_acknowledged(id);
             let received = self.host(receiver).receiver_outcome(id, end, acknowledged);
