@@ -134,7 +134,8 @@ impl Engine<'_> {
         }
         if slot.is_stuck(self.now) {
             // Not armed again: the run goes on without it and fails its checks.
-            return self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
+            let name = slot.place.name(&self.network.node_names);
+            return self.checker.fail_bounds(&name, "a handled timeout did not move later");
         }
         self.call(index, |body, cx| body.element().handle_timeout(cx));
     }

@@ -39,7 +39,6 @@ impl Deadlines {
         }
     }
 
-    #[inline(never)]
     fn push(&mut self, due: Instant, socket: SocketId) {
         // Of thousands of hosts that have one socket each would have room for four.
         if self.sockets.len() < FEW {
