@@ -190,7 +190,7 @@ const NEXT: &str = "
 - A profile-guided build lays the code of a packet together, and takes 13 to 27 % less time than
   the plain release build (`airtcp-bench simulate`), with a tenth fewer instructions.
 - What many flows cost more than one is memory: a connection is 1.7 KiB, and more with receive habits (autotuning, GRO); a host's
-  end of a flow is half a KiB, each direction of a link a third of one, and each segment in flight 24 bytes. Of 200 hosts and more it is fetched before the packet arrives that needs it
+  end of a flow is half a KiB, each direction of a link a third of one, and each segment in flight 16 bytes, 24 with RACK. Of 200 hosts and more it is fetched before the packet arrives that needs it
   (`crates/sim/src/look_ahead.rs`). Less of it, and what each packet touches in few cache lines, is what 20,000 flows need.
 - Checks of overflow stay, but for counts of 64 bits that take single steps: those were 100 of 4,280 instructions for a data packet
   (plain release build).

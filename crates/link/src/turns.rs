@@ -17,7 +17,7 @@ pub(crate) struct Turns {
 }
 
 /// Memory for more turns is given back once none waits.
-const LEAST_CAPACITY: usize = 8;
+const LEAST_CAPACITY: usize = 4;
 
 impl Turns {
     /// Adds one that begins behind all others.

@@ -4,7 +4,7 @@ use crate::address::{self, Family};
 use crate::air::{AirHop, Wlan};
 use crate::check::Checker;
 use crate::dot11::Bss;
-use crate::element::{ElementKind, Exit, Place, PlacedElement, SchemePlace};
+use crate::element::{ElementKind, Exit, Place, PlacedElement, SchemePlace, host_name};
 use crate::engine::Engine;
 use crate::error::SimError;
 use crate::events::Sources;
@@ -110,7 +110,7 @@ impl<'t> Engine<'t> {
                 fans: TiVec::new(),
                 since: Since::default(),
                 node_names: topology.nodes.clone(),
-                link_names: topology.links.iter().map(|link| link.name.clone()).collect(),
+                links: topology.links.clone(),
                 residents: ti_vec![Residents::default(); nodes],
                 tap: Tapped::new(tap),
                 trace_hash: 0,
@@ -178,7 +178,8 @@ impl<'t> Engine<'t> {
         let index = self.elements.next_key();
         let rng = Rng::derive(self.settings.seed, &name);
         let departures = Departures::default();
-        let place = Place { name: name.into(), index, node, exit, peer: None, refused: None, departures };
+        let scheme_name = if exit == Exit::Node { Box::default() } else { name.into() };
+        let place = Place { scheme_name, index, node, exit, peer: None, refused: None, departures };
         let clock = if matches!(body, ElementKind::Scheme(_)) { self.settings.uptime } else { Duration::ZERO };
         self.elements.push_and_get_key(PlacedElement {
             body,
@@ -388,7 +389,7 @@ impl<'t> Engine<'t> {
         if let Some(index) = self.network.residents[node].host {
             return index;
         }
-        let name = format!("hosts.{}", self.network.node_names[node]);
+        let name = host_name(&self.network.node_names[node]);
         let index = self.add_element(name, node, Exit::Node, ElementKind::Host(Host::default()));
         self.network.residents[node].host = Some(index);
         index

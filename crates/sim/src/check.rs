@@ -25,10 +25,10 @@ impl Checker {
     /// Checks conservation and bounds everywhere.
     pub fn check(&mut self, now: Instant, elements: &TiSlice<ElementId, PlacedElement>, network: &Network<'_>) {
         for slot in elements {
-            fail_if(&mut self.checks.conservation, element_conserves(now, slot));
+            fail_if(&mut self.checks.conservation, element_conserves(now, slot, network));
             fail_if(&mut self.checks.bounds, || {
                 let broken = slot.body.as_element().check().err()?;
-                Some(format!("{now} {}: {broken}", slot.place.name))
+                Some(format!("{now} {}: {broken}", slot.place.name(&network.node_names)))
             });
         }
         for pipe in &network.pipes {
@@ -62,11 +62,11 @@ fn fail_if(check: &mut Option<Result<(), String>>, failure: impl FnOnce() -> Opt
     }
 }
 
-fn element_conserves(now: Instant, slot: &PlacedElement) -> impl FnOnce() -> Option<String> {
+fn element_conserves(now: Instant, slot: &PlacedElement, network: &Network<'_>) -> impl FnOnce() -> Option<String> {
     move || {
         let balance = slot.ledger.balance(slot.body.as_element().held().packets);
-        (!balance.holds())
-            .then(|| format!("{now} {}: {} packets are missing: {balance:?}", slot.place.name, balance.missing()))
+        let name = || slot.place.name(&network.node_names);
+        (!balance.holds()).then(|| format!("{now} {}: {} packets are missing: {balance:?}", name(), balance.missing()))
     }
 }
 
@@ -76,7 +76,7 @@ fn link_conserves(now: Instant, pipe: &Pipe, network: &Network<'_>) -> impl FnOn
         let into = counters.packets_in + counters.duplicated;
         let out = counters.packets_delivered + counters.dropped_total();
         let held = pipe.link.held().packets as u64;
-        let name = || pipe.name(&network.link_names);
+        let name = || pipe.name(&network.links);
         (into != out + held).then(|| format!("{now} {}: {into} in, {out} out, {held} held", name()))
     }
 }

@@ -8,6 +8,8 @@ use crate::network::{Departures, Network};
 use airtcp_core::{Duration, Element, Instant, Ledger, Port, Rng};
 use airtcp_link::varying::Forecast;
 use airtcp_schemes::{End, LinkFacts};
+use std::sync::Arc;
+use typed_index_collections::TiSlice;
 
 /// A host, whose flows are measured, or a scheme.
 pub enum ElementKind {
@@ -112,8 +114,8 @@ pub enum Exit {
 /// Where an element sits, and how its packets leave there.
 #[derive(Debug)]
 pub struct Place {
-    /// "schemes.repair.a" or "hosts.sender"
-    pub name: Box<str>,
+    /// "schemes.repair.a"; that of a host is made when it is asked for: see [`Place::name`].
+    pub scheme_name: Box<str>,
     pub index: ElementId,
     pub node: NodeId,
     /// What is behind [`Port::LINK`].
@@ -123,6 +125,18 @@ pub struct Place {
     /// The port that has refused a packet and owes a call of `handle_ready`.
     pub refused: Option<Port>,
     pub departures: Departures,
+}
+
+impl Place {
+    /// "schemes.repair.a" or "hosts.sender", where nodes have these names.
+    pub fn name(&self, nodes: &TiSlice<NodeId, Arc<str>>) -> String {
+        if self.exit == Exit::Node { host_name(&nodes[self.node]) } else { self.scheme_name.to_string() }
+    }
+}
+
+/// What the host at a node of this name is called.
+pub fn host_name(node: &str) -> String {
+    format!("hosts.{node}")
 }
 
 /// Where an element of a scheme is placed, and what is known there.

@@ -52,7 +52,9 @@ impl Engine<'_> {
         self.network.tap.set_until(end);
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         let (fans, joints, elements) = (self.network.fans.len(), self.network.joints.len(), self.elements.len());
-        self.network.sources = Sources { fans, joints, pipes, cells, elements };
+        // They come first: see [`Engine::new`].
+        let schemes = self.elements.iter().filter(|slot| matches!(slot.body, ElementKind::Scheme(_))).count();
+        self.network.sources = Sources { fans, joints, pipes, cells, elements, schemes };
         self.network.queue = self.network.sources.queue();
         for slot in &mut self.elements {
             slot.arm(self.now, &mut self.network);
@@ -132,7 +134,8 @@ impl Engine<'_> {
         }
         if slot.is_stuck(self.now) {
             // Not armed again: the run goes on without it and fails its checks.
-            return self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
+            let name = slot.place.name(&self.network.node_names);
+            return self.checker.fail_bounds(&name, "a handled timeout did not move later");
         }
         self.call(index, |body, cx| body.element().handle_timeout(cx));
     }

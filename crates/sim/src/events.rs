@@ -30,12 +30,14 @@ pub struct Sources {
     pub pipes: usize,
     pub cells: usize,
     pub elements: usize,
+    /// So many elements, the first ones, may find a port full: a host's never is.
+    pub schemes: usize,
 }
 
 impl Sources {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.first_timeout() + 2 * self.elements + 1
+        self.sample() + 1
     }
 
     /// A queue for their events: fans, joints and cells have most, pipes beside them few, and timeouts are mostly set anew
@@ -56,6 +58,10 @@ impl Sources {
         self.first_pipe() + self.pipes
     }
 
+    fn sample(&self) -> usize {
+        self.first_timeout() + self.elements + self.schemes
+    }
+
     /// The place of an event.
     #[inline]
     pub fn of(&self, kind: Kind) -> Source {
@@ -66,7 +72,7 @@ impl Sources {
             Kind::Cell(cell) => self.first_cell() + usize::from(cell),
             Kind::Timeout(element) => self.first_timeout() + usize::from(element),
             Kind::Ready(element) => self.first_timeout() + self.elements + usize::from(element),
-            Kind::Sample => self.first_timeout() + 2 * self.elements,
+            Kind::Sample => self.sample(),
         };
         place as Source
     }
@@ -90,7 +96,7 @@ impl Sources {
         let element = place - self.first_timeout();
         if element < self.elements {
             Kind::Timeout(element.into())
-        } else if element < 2 * self.elements {
+        } else if element < self.elements + self.schemes {
             Kind::Ready((element - self.elements).into())
         } else {
             Kind::Sample
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn every_place_has_its_event() {
-        let sources = Sources { fans: 2, joints: 1, pipes: 4, cells: 2, elements: 3 };
+        let sources = Sources { fans: 2, joints: 1, pipes: 4, cells: 2, elements: 3, schemes: 2 };
         for source in 0..sources.count() as Source {
             assert_eq!(sources.of(sources.kind(source)), source);
         }

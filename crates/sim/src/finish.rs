@@ -7,6 +7,8 @@ use crate::index::{ElementId, ProbeId};
 use crate::network::Network;
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
+use crate::queue::EventQueue;
+use crate::spares::Spares;
 use airtcp_core::{DropReason, Instant};
 use typed_index_collections::TiVec;
 
@@ -14,10 +16,11 @@ impl Engine<'_> {
     /// Takes the run apart.
     pub fn finish(mut self, end: Instant) -> Outcome {
         self.checker.check(end, &self.elements, &self.network);
-        // Nobody asks any more what is on its way: its memory is for what was found.
+        // Nobody asks any more what is on its way or due: its memory is for what was found.
         (self.network.fans, self.network.joints) = (TiVec::new(), TiVec::new());
+        (self.network.queue, self.network.spares) = (EventQueue::new(0, 0, 0), Spares::default());
         let flow_ends = std::mem::take(&mut self.flow_ends);
-        let mut flows = Vec::new();
+        let mut flows = Vec::with_capacity(flow_ends.len());
         for (id, (sender, receiver)) in flow_ends.into_iter_enumerated() {
             let acknowledged = self.host(sender).bytes_acknowledged(id);
             let received = self.host(receiver).receiver_outcome(id, end, acknowledged);
@@ -84,15 +87,15 @@ impl Engine<'_> {
     }
 
     fn marks(&self) -> Vec<Mark> {
-        let Network { pipes, link_names, .. } = &self.network;
+        let Network { pipes, links, .. } = &self.network;
         let marks = pipes.iter().map(|pipe| (pipe, pipe.link.counters().marked)).filter(|(_, packets)| *packets > 0);
-        marks.map(|(pipe, packets)| Mark { place: pipe.name(link_names), packets }).collect()
+        marks.map(|(pipe, packets)| Mark { place: pipe.name(links), packets }).collect()
     }
 
     fn queues(&self, end: Instant) -> Vec<QueueOutcome> {
-        let Network { pipes, link_names, .. } = &self.network;
+        let Network { pipes, links, .. } = &self.network;
         let of_pipe = |pipe: &Pipe| QueueOutcome {
-            place: pipe.name(link_names),
+            place: pipe.name(links),
             bytes_max: pipe.link.queue_bytes_max(),
             first_drop: pipe.link.counters().first_queue_drop,
             headers: pipe.link.header_levels(end),
@@ -107,11 +110,11 @@ impl Engine<'_> {
                 drops.push(Drop { place: place.to_string(), reason, packets, headers });
             }
         };
-        let Network { pipes, link_names, .. } = &self.network;
+        let Network { pipes, links, .. } = &self.network;
         for pipe in pipes {
             let counters = pipe.link.counters();
             for (reason, packets) in counters.dropped.iter() {
-                put(&pipe.name(link_names), reason, packets, counters.headers_dropped.get(reason));
+                put(&pipe.name(links), reason, packets, counters.headers_dropped.get(reason));
             }
         }
         let mut add = |place: &str, reason: DropReason, packets: u64| put(place, reason, packets, 0);
@@ -125,7 +128,7 @@ impl Engine<'_> {
         }
         for slot in &self.elements {
             for (reason, packets) in slot.ledger.discarded.iter() {
-                add(&slot.place.name, reason, packets);
+                add(&slot.place.name(&self.network.node_names), reason, packets);
             }
         }
         add("nodes", DropReason::NO_ROUTE, self.network.unroutable);

@@ -168,7 +168,7 @@ impl Io for ElementIo<'_, '_> {
 
     fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {
         if let Some(tap) = self.network.tap.get() {
-            tap.on_dropped(self.now, &self.place.name, packet, reason);
+            tap.on_dropped(self.now, &self.place.name(&self.network.node_names), packet, reason);
         }
     }
 }

@@ -4,9 +4,9 @@ use crate::index::{ElementId, FanId, JointId, LinkId, NodeId, PipeId};
 use crate::queue::Since;
 use crate::spares::Spares;
 use crate::tap::{Direction, Tap, Tapped};
+use crate::topology::LinkSpec;
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::{Link, Stays};
-use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
 
 /// A link direction between two nodes.
@@ -142,9 +142,9 @@ impl Pipe {
         }
     }
 
-    /// What it is called, where the links have these names.
-    pub fn name(&self, links: &TiSlice<LinkId, Arc<str>>) -> String {
-        name_of(&links[self.id], self.is_reverse)
+    /// What it is called, where these are the links.
+    pub fn name(&self, links: &TiSlice<LinkId, LinkSpec>) -> String {
+        name_of(&links[self.id].name, self.is_reverse)
     }
 
     /// Which direction it is, for taps.

@@ -15,8 +15,9 @@ use typed_index_collections::TiVec;
 #[derive(Clone, Default)]
 pub struct Topology {
     /// Their names, which runs and flows share, as those of links and flows.
-    pub(crate) nodes: TiVec<NodeId, Arc<str>>,
-    pub(crate) links: TiVec<LinkId, LinkSpec>,
+    pub(crate) nodes: Arc<TiVec<NodeId, Arc<str>>>,
+    /// Runs share them, too.
+    pub(crate) links: Arc<TiVec<LinkId, LinkSpec>>,
     pub(crate) wlans: TiVec<WlanId, WlanSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
     pub(crate) flows: TiVec<FlowId, FlowSpec>,
@@ -208,13 +209,13 @@ impl Topology {
 
     /// Adds a node. Every node forwards; one named by a flow is also a host.
     pub fn node(&mut self, name: &str) -> NodeId {
-        self.nodes.push_and_get_key(name.into())
+        Arc::make_mut(&mut self.nodes).push_and_get_key(name.into())
     }
 
     /// Adds a link; `forward` is the direction from `a` to `b`.
     pub fn link(&mut self, name: &str, a: NodeId, b: NodeId, forward: LinkSettings, reverse: LinkSettings) -> LinkId {
         let settings = shared([forward, reverse], self.links.last().map(|last| &last.settings));
-        self.links.push_and_get_key(LinkSpec { name: name.into(), ends: [a, b], settings })
+        Arc::make_mut(&mut self.links).push_and_get_key(LinkSpec { name: name.into(), ends: [a, b], settings })
     }
 
     /// Adds an 802.11 cell: stations that share one medium with their access point.

@@ -1,7 +1,8 @@
-//! The records of the segments in flight as they are in memory: 24 bytes each, of which an acknowledgment reads a cache line
-//! for two or three. Offsets and numbers of transmissions are kept in 32 bits, as differences from the newest.
+//! The records of the segments in flight as they are in memory: 16 bytes each, of which an acknowledgment reads a cache line
+//! for four. Offsets and numbers of transmissions are kept in 32 bits, as differences from the newest.
 //!
-//! What only controllers that measure delivery rates look at is apart, and kept for those alone.
+//! What only loss detection by the order of sending and controllers that measure delivery rates look at is apart, and kept for
+//! those alone.
 
 use crate::block_queue::BlockQueue;
 use crate::sent::{Rate, SendOrder, Sent, mark};
@@ -14,20 +15,32 @@ struct Record {
     sent_at: Instant,
     /// Offset of its first byte.
     start: u32,
-    order: u32,
-    delivered: u32,
     /// Of its payload.
     len: u16,
     flags: u8,
 }
 
-const _: () = assert!(size_of::<Record>() == 24);
+const _: () = assert!(size_of::<Record>() == 16);
+
+/// Which transmission the latest of a segment was, and how much had been delivered then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    order: u32,
+    delivered: u32,
+}
+
+/// What is kept of segments besides if somebody asks for it, each by the index of its record.
+#[derive(Clone, Debug, Default)]
+struct More {
+    latest: BlockQueue<Latest>,
+    rates: Option<BlockQueue<Rate>>,
+}
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     all: BlockQueue<Record>,
-    rates: Option<Box<BlockQueue<Rate>>>,
+    more: Option<Box<More>>,
     /// One past the highest offset: all records begin less than 2^32 before it.
     end: u64,
     /// Transmissions so far: the latest of each record is less than 2^32 of them ago.
@@ -41,10 +54,16 @@ fn widened(low: u32, newest: u64) -> u64 {
 }
 
 impl Records {
-    /// From now on rates are kept; without a record only.
+    /// From now on it is kept in which order segments were sent; without a record only.
+    pub fn keep_order(&mut self) {
+        debug_assert!(self.is_empty(), "the order is found by the index of a record");
+        self.more.get_or_insert_default();
+    }
+
+    /// The same, and rates.
     pub fn keep_rates(&mut self) {
-        debug_assert!(self.is_empty(), "rates are found by the index of their record");
-        self.rates = Some(Box::default());
+        self.keep_order();
+        self.more.get_or_insert_default().rates.get_or_insert_default();
     }
 
     /// How many there are.
@@ -64,16 +83,28 @@ impl Records {
         self.end
     }
 
+    /// The offset whose last 32 bits are these, of what is or was in flight lately.
+    #[inline]
+    pub fn offset(&self, low: u32) -> u64 {
+        widened(low, self.end)
+    }
+
+    /// The place in the order of sending whose last 32 bits are these.
+    #[inline]
+    pub fn order(&self, low: u32) -> SendOrder {
+        widened(low, self.transmissions)
+    }
+
     /// The record at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Sent> {
-        self.all.get(index).map(|record| self.sent(record))
+        self.all.get(index).map(|record| self.sent(index, record))
     }
 
     /// The oldest.
     #[inline]
     pub fn first(&self) -> Option<Sent> {
-        self.all.first().map(|record| self.sent(record))
+        self.get(0)
     }
 
     /// The newest.
@@ -88,21 +119,24 @@ impl Records {
     }
 
     #[inline]
-    fn sent(&self, record: &Record) -> Sent {
-        let start = widened(record.start, self.end);
-        Sent {
-            start,
-            end: widened(record.past(), self.end),
-            sent_at: record.sent_at,
-            order: widened(record.order, self.transmissions),
-            delivered: record.delivered,
-            flags: record.flags,
-        }
+    fn sent(&self, index: usize, record: &Record) -> Sent {
+        let start = self.offset(record.start);
+        let (order, delivered) = self.latest(index);
+        let Record { sent_at, flags, .. } = *record;
+        Sent { start, end: self.offset(record.past()), sent_at, order, delivered, flags }
+    }
+
+    /// The latest transmission of the record at `index`, and how much had been delivered then; zeros if that is not kept.
+    #[inline]
+    fn latest(&self, index: usize) -> (SendOrder, u32) {
+        let latest = self.more.as_ref().and_then(|more| more.latest.get(index));
+        latest.map_or((0, 0), |latest| (self.order(latest.order), latest.delivered))
     }
 
     /// What a record says of rates; nothing if that is not kept.
     pub fn rate(&self, index: usize) -> Rate {
-        self.rates.as_ref().and_then(|rates| rates.get(index)).copied().unwrap_or_default()
+        let rates = self.more.as_ref().and_then(|more| more.rates.as_ref());
+        rates.and_then(|rates| rates.get(index)).copied().unwrap_or_default()
     }
 
     /// Index of the first record that begins at or after `offset`.
@@ -135,22 +169,13 @@ impl Records {
             "a segment is no longer"
         );
         self.end = sent.end;
-        self.all.push(Record {
-            sent_at: sent.sent_at,
-            start,
-            order,
-            delivered: sent.delivered,
-            len,
-            flags: sent.flags,
-        });
-        if self.rates.is_some() {
-            self.push_rate(rate());
+        self.all.push(Record { sent_at: sent.sent_at, start, len, flags: sent.flags });
+        if let Some(more) = &mut self.more {
+            more.latest.push(Latest { order, delivered: sent.delivered });
+            if more.rates.is_some() {
+                more.push_rate(rate());
+            }
         }
-    }
-
-    #[inline(never)]
-    fn push_rate(&mut self, rate: Rate) {
-        self.rates.iter_mut().for_each(|rates| rates.push(rate));
     }
 
     #[inline]
@@ -163,8 +188,9 @@ impl Records {
     #[inline]
     pub fn pop(&mut self, count: usize) {
         self.all.pop(count);
-        if let Some(rates) = &mut self.rates {
-            rates.pop(count);
+        if let Some(more) = &mut self.more {
+            more.latest.pop(count);
+            more.rates.iter_mut().for_each(|rates| rates.pop(count));
         }
     }
 
@@ -188,12 +214,12 @@ impl Records {
     /// begins, and the number of the transmission.
     pub fn resend(&mut self, index: usize, now: Instant, delivered: u32, rate: Rate) -> Option<(u64, SendOrder)> {
         debug_assert!(index < self.len(), "there is such a record");
-        let next = self.next_order();
-        if let Some(kept) = self.rates.as_mut().and_then(|rates| rates.get_mut(index)) {
-            *kept = rate;
+        let order = self.next_order();
+        if let Some(more) = &mut self.more {
+            more.resend(index, Latest { order, delivered }, rate);
         }
         let (end, record) = (self.end, self.all.get_mut(index)?);
-        (record.sent_at, record.order, record.delivered) = (now, next, delivered);
+        record.sent_at = now;
         Some((widened(record.start, end), self.transmissions))
     }
 
@@ -211,7 +237,24 @@ impl Records {
             count += 1;
         }
         let is_plain = missing(last) == 0 && flags & !(mark::FIN | mark::APP_LIMITED) == 0;
-        is_plain.then(|| (count, first.sent_at, self.sent(last)))
+        is_plain.then(|| (count, first.sent_at, self.sent(count - 1, last)))
+    }
+}
+
+impl More {
+    #[inline(never)]
+    fn push_rate(&mut self, rate: Rate) {
+        self.rates.iter_mut().for_each(|rates| rates.push(rate));
+    }
+
+    /// The segment at `index` was sent again.
+    fn resend(&mut self, index: usize, latest: Latest, rate: Rate) {
+        if let Some(kept) = self.latest.get_mut(index) {
+            *kept = latest;
+        }
+        if let Some(kept) = self.rates.as_mut().and_then(|rates| rates.get_mut(index)) {
+            *kept = rate;
+        }
     }
 }
 
@@ -235,7 +278,7 @@ mod tests {
         for far in [1, (1 << 32) - 5_000, (1 << 40) - 7_000] {
             let (mut records, mut model) = (Records::default(), VecDeque::<Sent>::new());
             (records.end, records.transmissions) = (far, far);
-            records.keep_rates();
+            records.keep_order();
             for n in 0..5_000 {
                 let now = Instant::from_nanos(n << 40);
                 match rng.below(4) {
@@ -286,7 +329,7 @@ mod tests {
             let sent = Sent { start, end, sent_at: Instant::ZERO, order: 1, delivered: 0, flags };
             records.push(&sent, Rate::default);
             records.cut_first(start + 50);
-            assert_eq!(records.get(0), Some(Sent { start: start + 50, ..sent }));
+            assert_eq!(records.get(0), Some(Sent { start: start + 50, order: 0, ..sent }), "its order is not kept");
             let from = [50, 51].map(|at| records.first_from(start + at));
             assert_eq!((from, records.end()), ([0, 1], end));
         }

@@ -17,8 +17,10 @@ use alloc::vec::Vec;
 /// A retransmission in the order of time.
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
-    start: u64,
-    order: SendOrder,
+    /// The last 32 bits of its offset.
+    start: u32,
+    /// The last 32 bits of its place in the order of sending.
+    order: u32,
 }
 
 /// See the module.
@@ -49,9 +51,9 @@ pub struct Plain {
     pub first_sent_at: Instant,
     /// When the last of them was sent.
     pub last_sent_at: Instant,
-    /// Which transmission the last of them was.
+    /// Which transmission the last of them was, if that is kept.
     pub order: SendOrder,
-    /// `delivered` when the last of them was sent.
+    /// `delivered` when the last of them was sent, alike.
     pub delivered: u32,
 }
 
@@ -97,7 +99,12 @@ impl Scoreboard {
         self.records.push(sent, || Rate::now(sk));
     }
 
-    /// From now on [`Rate`] is kept of each segment; without one in flight only.
+    /// From now on the order of sending is kept; without a segment in flight only.
+    pub fn keep_order(&mut self) {
+        self.records.keep_order();
+    }
+
+    /// The same, and [`Rate`] of each segment.
     pub fn keep_rates(&mut self) {
         self.records.keep_rates();
     }
@@ -171,7 +178,7 @@ impl Scoreboard {
             self.sacked.remove_below(ack);
         }
         while let Some(entry) = self.retransmissions.front() {
-            if entry.start >= ack {
+            if self.records.offset(entry.start) >= ack {
                 break;
             }
             self.retransmissions.pop_front();
@@ -286,7 +293,9 @@ impl Scoreboard {
         overdue: impl Fn(Instant) -> bool,
     ) -> Option<Instant> {
         let (mut at, mut last) = (0, None);
-        while let Some(entry) = self.retransmissions.get(at).copied().filter(|entry| entry.order < newest) {
+        while let Some(entry) =
+            self.retransmissions.get(at).copied().filter(|entry| self.records.order(entry.order) < newest)
+        {
             let current = self.current(entry);
             if let Some((_, record)) = current.filter(|(_, record)| !overdue(record.sent_at)) {
                 last = Some(record.sent_at);
@@ -337,10 +346,10 @@ impl Scoreboard {
 
     /// The record that `entry` sent again, and its index, if that is its latest transmission and still in flight.
     fn current(&self, entry: Retransmission) -> Option<(usize, Sent)> {
-        let index = self.index_of(entry.start)?;
+        let index = self.index_of(self.records.offset(entry.start))?;
         let record = self.records.get(index)?;
         let is_current =
-            record.order == entry.order && !record.has(mark::SACKED | mark::JUDGED) && !waits(record.flags);
+            record.order as u32 == entry.order && !record.has(mark::SACKED | mark::JUDGED) && !waits(record.flags);
         is_current.then_some((index, record))
     }
 
@@ -410,7 +419,7 @@ impl Scoreboard {
         let flags = self.records.flags(index);
         self.reflag(index, (flags | marks) & !mark::JUDGED, sk);
         if let Some((start, order)) = self.records.resend(index, now, sk.delivered, Rate::now(sk)) {
-            self.retransmissions.push_back(Retransmission { start, order });
+            self.retransmissions.push_back(Retransmission { start: start as u32, order: order as u32 });
         }
     }
 
@@ -469,6 +478,7 @@ mod tests {
 
     fn board(segments: u64) -> (Scoreboard, TcpSock) {
         let (mut board, mut sk) = (Scoreboard::default(), TcpSock::new(Rng::derive(1, "board")));
+        board.keep_order();
         send(&mut board, &mut sk, segments);
         (board, sk)
     }

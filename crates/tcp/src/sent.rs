@@ -36,9 +36,9 @@ pub struct Sent {
     pub end: u64,
     /// When it was last sent.
     pub sent_at: Instant,
-    /// Which transmission of the connection that was.
+    /// Which transmission of the connection that was; 0 if that is not kept.
     pub order: SendOrder,
-    /// Rate sample: `delivered` when it was sent.
+    /// Rate sample: `delivered` when it was sent; 0 alike.
     pub delivered: u32,
     /// See [`mark`].
     pub flags: u8,

@@ -96,7 +96,7 @@ impl Packet {
         ip.header_len = ip_header_len(&ends.source);
         let stamps_len = if fields.timestamps.is_some() { 12 } else { 0 };
         ip.total_len = u32::from(ip.header_len) + 20 + stamps_len + len;
-        inner.wire_len_override = None;
+        inner.has_wire_len = false;
         inner.corrupted = false;
         inner.checksum_is_known_good = false;
         inner.origin = None;

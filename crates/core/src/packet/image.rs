@@ -25,10 +25,8 @@ impl Packet {
         let mut out = Vec::with_capacity(64);
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         let is_virtual = matches!(inner.content, Content::Virtual { len: 1.., .. });
-        out.push(
-            bit(is_virtual, VIRTUAL) | bit(inner.wire_len_override.is_some(), WIRE_LEN) | bit(inner.corrupted, DAMAGED),
-        );
-        out.extend(inner.wire_len_override.iter().flat_map(|len| len.to_be_bytes()));
+        out.push(bit(is_virtual, VIRTUAL) | bit(inner.has_wire_len, WIRE_LEN) | bit(inner.corrupted, DAMAGED));
+        out.extend(inner.wire_len_override().iter().flat_map(|len| len.to_be_bytes()));
         if let Content::Virtual { stream, offset, len: 1.. } = inner.content {
             out.extend(stream.to_be_bytes());
             out.extend(offset.to_be_bytes());
@@ -51,7 +49,7 @@ impl Packet {
         } else {
             Packet::parse(Bytes::copy_from_slice(rest))?
         };
-        packet.0.wire_len_override = wire_len;
+        packet.0.override_wire_len(wire_len);
         packet.0.corrupted = kind & DAMAGED != 0;
         (kind & !(VIRTUAL | WIRE_LEN | DAMAGED) == 0).then_some(packet)
     }

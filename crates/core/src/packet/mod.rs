@@ -38,16 +38,32 @@ pub struct Packet(Box<Inner>);
 #[repr(C)]
 struct Inner {
     ip: IpHeader,
-    /// IP bytes on the medium, where it differs from the headers (compressed hop).
-    wire_len_override: Option<u32>,
-    corrupted: bool,
-    /// Its TCP checksum need not be looked at.
-    checksum_is_known_good: bool,
+    /// IP bytes on the medium, if [`Inner::has_wire_len`].
+    wire_len: u32,
     origin: Option<CreateReason>,
     content: Content,
     /// What one end of a hop put behind the IP header; in the bytes themselves for a live packet.
     shim: Option<Box<shim::Shim>>,
+    /// It takes another length on the medium than its headers say (compressed hop).
+    has_wire_len: bool,
+    corrupted: bool,
+    /// Its TCP checksum need not be looked at.
+    checksum_is_known_good: bool,
     tcp: Option<TcpHeader>,
+}
+
+const _: () = assert!(Packet::MEMORY == 192, "three cache lines with what an allocator adds");
+
+impl Inner {
+    /// IP bytes on the medium, where it differs from the headers.
+    #[inline]
+    fn wire_len_override(&self) -> Option<u32> {
+        self.has_wire_len.then_some(self.wire_len)
+    }
+
+    fn override_wire_len(&mut self, bytes: Option<u32>) {
+        (self.has_wire_len, self.wire_len) = (bytes.is_some(), bytes.unwrap_or(0));
+    }
 }
 
 /// Where the bytes behind the headers are.
@@ -65,9 +81,13 @@ impl Packet {
     /// Bytes in memory from where [`Packet::ip`] is to the end of what every packet has in one piece with it.
     pub const HEADER_MEMORY: usize = offset_of!(Inner, tcp) + TcpHeader::FIRST_MEMORY;
 
+    /// Bytes of memory besides its content: what an allocator adds is among them.
+    const MEMORY: usize = size_of::<Inner>() + 8;
+
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        let (wire_len_override, corrupted, checksum_is_known_good, origin, shim) = (None, false, false, None, None);
-        let inner = Inner { ip, wire_len_override, corrupted, checksum_is_known_good, origin, tcp, content, shim };
+        let (has_wire_len, corrupted, checksum_is_known_good) = (false, false, false);
+        let (wire_len, origin, shim) = (0, None, None);
+        let inner = Inner { ip, wire_len, origin, content, shim, has_wire_len, corrupted, checksum_is_known_good, tcp };
         Packet(Box::new(inner))
     }
 
@@ -138,12 +158,12 @@ impl Packet {
 
     /// IP bytes this packet takes on the medium.
     pub fn wire_len(&self) -> u32 {
-        self.0.wire_len_override.unwrap_or(self.0.ip.total_len)
+        if self.0.has_wire_len { self.0.wire_len } else { self.0.ip.total_len }
     }
 
     /// Makes the packet take `bytes` on the medium, whatever its headers say.
     pub fn set_wire_len(&mut self, bytes: u32) {
-        self.0.wire_len_override = Some(bytes);
+        self.0.override_wire_len(Some(bytes));
     }
 
     /// True if the medium damaged the content; what a checksum would tell.
@@ -207,6 +227,6 @@ impl Packet {
             Content::Wire { datagram, .. } => datagram.len(),
         };
         let shim = self.0.shim.as_ref().map_or(0, |shim| size_of::<shim::Shim>() + shim.body.len());
-        size_of::<Inner>() + content + shim
+        Packet::MEMORY + content + shim
     }
 }

@@ -75,7 +75,7 @@ impl Packet {
         }
         let protocol = core::mem::replace(&mut inner.ip.protocol, protocol::EXPERIMENT);
         inner.ip.total_len += grown;
-        inner.wire_len_override = inner.wire_len_override.map(|len| len + grown);
+        inner.override_wire_len(inner.wire_len_override().map(|len| len + grown));
         let corrupted = core::mem::take(&mut inner.corrupted);
         let body = Bytes::copy_from_slice(body);
         inner.shim = Some(Box::new(Shim { body, protocol, tcp: inner.tcp.take(), corrupted }));
@@ -104,15 +104,16 @@ impl Packet {
         let grown = SHIM_HEADER + shim.body.len() as u32;
         (inner.ip.protocol, inner.tcp, inner.corrupted) = (shim.protocol, shim.tcp, shim.corrupted);
         inner.ip.total_len -= grown;
-        inner.wire_len_override = inner.wire_len_override.map(|len| len.saturating_sub(grown));
+        inner.override_wire_len(inner.wire_len_override().map(|len| len.saturating_sub(grown)));
         TakenShim::Body(shim.body)
     }
 
     /// Takes over the bytes of `packet`, which has `grown` bytes more than this one.
     fn replace_bytes(&mut self, mut packet: Packet, grown: i64) {
         packet.0.corrupted = self.0.corrupted;
-        packet.0.wire_len_override =
-            self.0.wire_len_override.map(|len| (i64::from(len) + grown).clamp(0, i64::from(u32::MAX)) as u32);
+        let wire_len = self.0.wire_len_override();
+        let grown_len = |len| (i64::from(len) + grown).clamp(0, i64::from(u32::MAX)) as u32;
+        packet.0.override_wire_len(wire_len.map(grown_len));
         *self = packet;
     }
 }

@@ -66,7 +66,7 @@ impl Packet {
         }
         let is_whole = self.wire_len() + rest.len() as u32 == self.0.ip.total_len;
         if is_whole {
-            self.0.wire_len_override = None;
+            self.0.override_wire_len(None);
         }
         is_whole
     }

@@ -6,6 +6,9 @@ use airtcp_core::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Memory for so many is made one by one.
+const FEW: usize = 4;
+
 /// See the module.
 pub struct Deadlines {
     /// Of its sockets, possibly outdated: the socket's own deadline decides.
@@ -32,9 +35,17 @@ impl Deadlines {
     pub fn arm(&mut self, armed: &mut Instant, socket: SocketId, due: Instant) {
         if due < *armed {
             *armed = due;
-            self.sockets.push(Reverse((due, socket)));
-            self.first = self.first.min(due);
+            self.push(due, socket);
         }
+    }
+
+    fn push(&mut self, due: Instant, socket: SocketId) {
+        // Of thousands of hosts that have one socket each would have room for four.
+        if self.sockets.len() < FEW {
+            self.sockets.reserve_exact(1);
+        }
+        self.sockets.push(Reverse((due, socket)));
+        self.first = self.first.min(due);
     }
 
     /// The earliest of a socket, if it is due at `now`.

@@ -16,6 +16,7 @@ use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::spares::Spares;
 use crate::tap::Tapped;
+use crate::topology::LinkSpec;
 use crate::upcoming::{Entry, Upcoming};
 use airtcp_core::{DropReason, Instant, Packet, Port, TcpHeader};
 use std::collections::BTreeMap;
@@ -37,8 +38,8 @@ pub struct Network<'t> {
     /// Since when that has been the next of its source which the event that is handled causes.
     pub since: Since,
     pub routes: Routes,
-    pub node_names: TiVec<NodeId, Arc<str>>,
-    pub link_names: TiVec<LinkId, Arc<str>>,
+    pub node_names: Arc<TiVec<NodeId, Arc<str>>>,
+    pub links: Arc<TiVec<LinkId, LinkSpec>>,
     /// Who takes what is for each node itself.
     pub residents: TiVec<NodeId, Residents>,
     pub tap: Tapped<'t>,

@@ -68,6 +68,10 @@ pub trait LossDetector: Debug + Send {
     fn limits_repairs(&self) -> bool {
         false
     }
+    /// True if it asks in which order segments were sent.
+    fn reads_order(&self) -> bool {
+        false
+    }
     /// True if the sender probes a silent tail.
     fn probes_tail(&self) -> bool {
         false

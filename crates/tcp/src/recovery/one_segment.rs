@@ -78,6 +78,10 @@ impl LossDetector for OneSegment {
         None
     }
 
+    fn reads_order(&self) -> bool {
+        true
+    }
+
     /// Progress ends the repair of the first hole, as it ends Reno's.
     fn ends_with_progress(&self) -> bool {
         self.holes == Holes::First

@@ -93,6 +93,10 @@ impl LossDetector for Rack {
         true
     }
 
+    fn reads_order(&self) -> bool {
+        true
+    }
+
     fn probes_tail(&self) -> bool {
         true
     }
@@ -150,6 +154,7 @@ mod tests {
         let (mut board, mut sk) = (Scoreboard::default(), TcpSock::new(Rng::derive(1, "rack")));
         sk.srtt_us = 40_000 << 3;
         sk.rtt_min_us = 40_000;
+        board.keep_order();
         for n in 0..10 {
             let sent_at = at(100 + n);
             let sent = Sent { start: 1 + n * 100, end: 101 + n * 100, sent_at, order: 0, delivered: 0, flags: 0 };

@@ -106,6 +106,7 @@ impl Delivery {
         }
     }
 
+    /// The sample is that of the segment sent last. Where the order is not kept, nobody asks for one.
     fn take_rate(&mut self, sent: &Sent, rate: &Rate) {
         if sent.order > self.rate_order {
             self.rate_order = sent.order;

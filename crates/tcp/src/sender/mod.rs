@@ -207,6 +207,9 @@ impl Sender {
             self.board.keep_rates();
         }
         self.detector = recovery::make(self.repair, has_sack);
+        if self.detector.reads_order() {
+            self.board.keep_order();
+        }
         self.probe.decide(self.detector.probes_tail());
         self.una = 1;
         self.nxt = 1;
