@@ -21,10 +21,15 @@ mod train;
 mod verdicts;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 use network::Network;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use verdicts::Verdicts;
+
+/// That of `airtcp`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Parser)]
 struct Arguments {

@@ -154,6 +154,9 @@ mod tests {
             lines(&checks),
             ["holds, 0.992: goodput is as high", "fails, 1.03: pings are short", "fails: a test"]
         );
-        assert_eq!(lines(&[checks[1].clone(), check("not run", Err("no root".into()), None)]), ["fails: pings are short"]);
+        assert_eq!(
+            lines(&[checks[1].clone(), check("not run", Err("no root".into()), None)]),
+            ["fails: pings are short"]
+        );
     }
 }
