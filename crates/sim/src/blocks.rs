@@ -155,7 +155,7 @@ impl<T> Blocks<T> {
         let mut next = VecDeque::with_capacity(here.len() - index + LEAST);
         next.push_back(entry);
         next.extend(here.drain(index..));
-        here.shrink_to(index + LEAST); // Few are put here once more.
+        here.shrink_to(index + LEAST); // Few more will be put here.
         self.rest.insert(block, next);
     }
 }

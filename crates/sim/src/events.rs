@@ -71,7 +71,10 @@ impl Sources {
             Kind::Arrival(pipe) => self.first_pipe() + usize::from(pipe),
             Kind::Cell(cell) => self.first_cell() + usize::from(cell),
             Kind::Timeout(element) => self.first_timeout() + usize::from(element),
-            Kind::Ready(element) => self.first_timeout() + self.elements + usize::from(element),
+            Kind::Ready(element) => {
+                debug_assert!(usize::from(element) < self.schemes, "hosts, which come behind, are never refused");
+                self.first_timeout() + self.elements + usize::from(element)
+            }
             Kind::Sample => self.sample(),
         };
         place as Source

@@ -56,14 +56,22 @@ fn widened(low: u32, newest: u64) -> u64 {
 impl Records {
     /// From now on it is kept in which order segments were sent; without a record only.
     pub fn keep_order(&mut self) {
-        debug_assert!(self.is_empty(), "the order is found by the index of a record");
-        self.more.get_or_insert_default();
+        self.keep_more();
     }
 
     /// The same, and rates.
     pub fn keep_rates(&mut self) {
-        self.keep_order();
-        self.more.get_or_insert_default().rates.get_or_insert_default();
+        self.keep_more().rates.get_or_insert_default();
+    }
+
+    fn keep_more(&mut self) -> &mut More {
+        debug_assert!(self.is_empty(), "what is kept besides is found by the index of a record");
+        self.more.get_or_insert_default()
+    }
+
+    /// True if it is kept in which order segments were sent.
+    pub fn have_order(&self) -> bool {
+        self.more.is_some()
     }
 
     /// How many there are.
@@ -172,8 +180,8 @@ impl Records {
         self.all.push(Record { sent_at: sent.sent_at, start, len, flags: sent.flags });
         if let Some(more) = &mut self.more {
             more.latest.push(Latest { order, delivered: sent.delivered });
-            if more.rates.is_some() {
-                more.push_rate(rate());
+            if let Some(rates) = &mut more.rates {
+                push_rate(rates, rate());
             }
         }
     }
@@ -241,12 +249,12 @@ impl Records {
     }
 }
 
-impl More {
-    #[inline(never)]
-    fn push_rate(&mut self, rate: Rate) {
-        self.rates.iter_mut().for_each(|rates| rates.push(rate));
-    }
+#[inline(never)]
+fn push_rate(rates: &mut BlockQueue<Rate>, rate: Rate) {
+    rates.push(rate);
+}
 
+impl More {
     /// The segment at `index` was sent again.
     fn resend(&mut self, index: usize, latest: Latest, rate: Rate) {
         if let Some(kept) = self.latest.get_mut(index) {
@@ -278,7 +286,7 @@ mod tests {
         for far in [1, (1 << 32) - 5_000, (1 << 40) - 7_000] {
             let (mut records, mut model) = (Records::default(), VecDeque::<Sent>::new());
             (records.end, records.transmissions) = (far, far);
-            records.keep_order();
+            records.keep_rates();
             for n in 0..5_000 {
                 let now = Instant::from_nanos(n << 40);
                 match rng.below(4) {
@@ -292,7 +300,7 @@ mod tests {
                         let marks = rng.below(256) as u8 & rng.below(256) as u8 & rng.below(256) as u8;
                         let flags = marks & !mark::FIN | model[index].flags & mark::FIN;
                         assert_eq!(records.set_flags(index, flags), model[index].flags);
-                        let resent = records.resend(index, now, n as u32, Rate::default());
+                        let resent = records.resend(index, now, n as u32, of(now));
                         let order = records.transmissions;
                         assert_eq!(resent, Some((model[index].start, order)));
                         model[index] = Sent { sent_at: now, order, delivered: n as u32, flags, ..model[index] };
@@ -302,17 +310,23 @@ mod tests {
                         let end = start + (rng.below(1 << 16) + u64::from(fin)).max(1);
                         let order = records.transmissions + 1;
                         let sent = Sent { start, end, sent_at: now, order, delivered: 7, flags: fin * mark::FIN };
-                        records.push(&sent, Rate::default);
+                        records.push(&sent, || of(now));
                         model.push_back(sent);
                     }
                 }
                 assert!((0..=model.len()).all(|index| records.get(index) == model.get(index).copied()));
+                assert!(model.iter().enumerate().all(|(index, sent)| records.rate(index) == of(sent.sent_at)));
                 assert_eq!((records.len(), records.last()), (model.len(), model.back().copied()));
                 let at = model.get(rng.below(30) as usize).map_or(records.end(), |sent| sent.end - rng.below(2));
                 assert_eq!(records.plain_below(at), plain_below(&model, at));
                 assert_eq!(records.first_from(at), model.partition_point(|sent| sent.start < at));
             }
         }
+    }
+
+    /// A rate that tells when its segment was sent.
+    fn of(sent_at: Instant) -> Rate {
+        Rate { first_tx_at: sent_at, ..Rate::default() }
     }
 
     fn plain_below(model: &VecDeque<Sent>, ack: u64) -> Option<(usize, Instant, Sent)> {

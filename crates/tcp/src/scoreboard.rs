@@ -247,6 +247,7 @@ impl Scoreboard {
         sk: &mut TcpSock,
         overdue: impl Fn(Instant) -> bool,
     ) -> Option<Instant> {
+        debug_assert!(self.records.have_order(), "the detector reads the order");
         let mut index = self.first_from(self.undecided_from);
         let (mut last, mut from) = (None, None);
         while let Some(record) = self.records.get(index) {
@@ -292,6 +293,7 @@ impl Scoreboard {
         count: &mut u64,
         overdue: impl Fn(Instant) -> bool,
     ) -> Option<Instant> {
+        debug_assert!(self.records.have_order(), "the detector reads the order");
         let (mut at, mut last) = (0, None);
         while let Some(entry) =
             self.retransmissions.get(at).copied().filter(|entry| self.records.order(entry.order) < newest)
@@ -330,6 +332,7 @@ impl Scoreboard {
 
     /// Marks lost every retransmission since which `count` segments were delivered; returns how many it marked.
     pub fn mark_resent_overtaken(&mut self, count: u32, sk: &mut TcpSock) -> u64 {
+        debug_assert!(self.records.have_order(), "the detector reads the order");
         let mut marked = 0;
         while let Some(entry) = self.retransmissions.front().copied() {
             if let Some((index, record)) = self.current(entry) {

@@ -131,7 +131,7 @@ class Sock:
         """Time of the event being handled, microseconds since the run began."""
     @property
     def first_tx_mstamp(self) -> int:
-        """When the segment most recently delivered was sent."""
+        """When the segment most recently delivered was sent, with RACK or `cong_control`; else when the first one in flight was."""
     @property
     def delivered_mstamp(self) -> int:
         """When `delivered` last grew."""

@@ -107,7 +107,7 @@ sock! {
         app_limited: u32 = |sk| sk.app_limited;
         /// Time of the event being handled, microseconds since the run began.
         tcp_mstamp: u64 = |sk| microseconds(sk.tcp_mstamp);
-        /// When the segment most recently delivered was sent.
+        /// When the segment most recently delivered was sent, with RACK or `cong_control`; else when the first one in flight was.
         first_tx_mstamp: u64 = |sk| microseconds(sk.first_tx_mstamp);
         /// When `delivered` last grew.
         delivered_mstamp: u64 = |sk| microseconds(sk.delivered_mstamp);

@@ -51,8 +51,8 @@ pub(super) struct History {
 
 impl History {
     /// A packet was seen at both ends, whose distance without any wait is `rtt`. False if it tells nothing: small packets take less
-    /// time than large ones. Something may have waited in the link all the time, or it was certainly empty now and then; who waits
-    /// for more than `long` does so in a queue.
+    /// time than large ones. Something may have waited in the link all the time, or it was certainly empty now and then; a packet
+    /// that waits for more than `long` waits in a queue.
     pub fn add(&mut self, now: Instant, sample: &Sample, may_have_waited: bool, rtt: Duration, long: Duration) -> bool {
         self.base.forget_old(now, may_have_waited);
         let largest = self.base.largest();

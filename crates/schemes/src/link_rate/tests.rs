@@ -295,6 +295,23 @@ fn a_large_packet_does_not_wait_because_it_takes_longer_than_a_small_one() {
 }
 
 #[test]
+fn what_is_lost_while_packets_wait_for_long_is_not_usual() {
+    let ms = Duration::from_millis;
+    for (long, usual) in [(10, 0..=0), (20, 240_000..=260_000)] {
+        let (mut history, mut received) = (History::default(), 0);
+        for count in 0..600 {
+            // Ten packets each time; for half of the time they wait for 15 ms, and one of two is lost.
+            let waits = count % 10 >= 5;
+            received += u64::from(PACKET) * if waits { 5 } else { 10 };
+            let sent = (count + 1) * u64::from(PACKET) * 10;
+            let sample = sample(count, PACKET, ms(if waits { 30 } else { 15 }));
+            history.add(sample.left, &Sample { sent, packets: sent, received, ..sample }, false, RTT, ms(long));
+        }
+        assert!(usual.contains(&history.loss().usual()), "{long} ms are long: {}", history.loss().usual());
+    }
+}
+
+#[test]
 fn reports_are_about_large_packets_where_there_are_any() {
     let mut arrivals = Arrivals::default();
     let names = (1..10_000).map(|number| Name { number, bytes: if number % 3 == 0 { PACKET } else { 84 } });

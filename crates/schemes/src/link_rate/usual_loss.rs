@@ -1,5 +1,5 @@
-//! What a link loses however little it is given. Whatever it loses beyond that it had no room for: a queue was full, of which packets
-//! tell that wait long, or a short queue, or a policer, drops long before packets wait in it.
+//! What a link loses however little it is given. Whatever it loses beyond that it had no room for: a full queue drops, as long waits of
+//! other packets tell, and a short queue, or a policer, drops long before packets wait in it.
 
 use super::departures::Sample;
 use super::{bits_per_second, millionths, part};
@@ -50,13 +50,16 @@ pub(super) struct UsualLoss {
 }
 
 impl UsualLoss {
-    /// A packet was seen at both ends, which waited in a queue of the link, or hardly.
+    /// A packet was seen at both ends, which waited for long in a queue of the link if it `waited`.
     pub fn add(&mut self, sample: &Sample, waited: bool) {
         let (came, sent, received) = *self.mark.get_or_insert((sample.came, sample.packets, sample.received));
         let time = sample.came.checked_sub(came);
         let bytes = sample.packets.checked_sub(sent).zip(sample.received.checked_sub(received));
         // Another clock, or another end.
-        let Some((time, (sent, received))) = time.zip(bytes) else { return self.mark = None };
+        let Some((time, (sent, received))) = time.zip(bytes) else {
+            (self.mark, self.without_queue) = (None, WithoutQueue::default());
+            return;
+        };
         self.without_queue.add(sample, waited);
         if time >= EPOCH && sent >= LEAST_BYTES {
             let share = millionths(sent.saturating_sub(received), sent).min(MOST);
@@ -252,11 +255,11 @@ mod tests {
         for turn in 0..600 {
             at.came += 10_000_000;
             at.packets += 10_000;
-            at.received += 9_500;
-            // Two of a hundred reports, in an epoch one or two.
+            // Two reports of an epoch's fifty are without a queue, and the ten packets between them all come, as one time in two at 5 %.
+            at.received += if turn % 50 == 1 { 10_000 } else { 9_500 };
             loss.add(&at, turn % 50 > 1);
         }
-        assert_eq!(loss.usual(), 50_000);
+        assert!((48_000..=50_000).contains(&loss.usual()), "{}", loss.usual());
     }
 
     #[test]

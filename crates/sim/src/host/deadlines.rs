@@ -6,7 +6,7 @@ use airtcp_core::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Memory for so many is made one by one.
+/// Up to so many, room is made for one at a time.
 const FEW: usize = 4;
 
 /// See the module.
@@ -40,7 +40,7 @@ impl Deadlines {
     }
 
     fn push(&mut self, due: Instant, socket: SocketId) {
-        // Of thousands of hosts that have one socket each would have room for four.
+        // Otherwise each of thousands of hosts with one socket would have room for four.
         if self.sockets.len() < FEW {
             self.sockets.reserve_exact(1);
         }

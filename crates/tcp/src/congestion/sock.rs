@@ -52,7 +52,8 @@ pub struct RxOpt {
 pub struct TcpSock {
     /// Time of the event being handled.
     pub tcp_mstamp: Instant,
-    /// When the segment most recently delivered was sent.
+    /// When the segment most recently delivered was sent, where the order of sending is kept: with RACK, and for controllers that have
+    /// `cong_control` or `segment_lost`. Else when the first of the segments in flight was.
     pub first_tx_mstamp: Instant,
     /// When `delivered` last grew.
     pub delivered_mstamp: Instant,

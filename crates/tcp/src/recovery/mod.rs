@@ -68,7 +68,8 @@ pub trait LossDetector: Debug + Send {
     fn limits_repairs(&self) -> bool {
         false
     }
-    /// True if it asks in which order segments were sent.
+    /// True if it asks in which order segments were sent, or how much had been delivered then: whoever is told of rounds, or marks
+    /// segments by either.
     fn reads_order(&self) -> bool {
         false
     }

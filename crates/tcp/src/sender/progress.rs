@@ -43,8 +43,9 @@ impl Sender {
         self.restart_timer(step);
         self.sk.forget_app_limited();
         self.sk.delivered_mstamp = step.now;
+        // Without the order the long way does not know which segment was sent last, either.
         if plain.order > 0 {
-            self.sk.first_tx_mstamp = plain.last_sent_at; // Only who asks for the order of sending asks for it.
+            self.sk.first_tx_mstamp = plain.last_sent_at;
         }
         self.grow_window(plain.count, plain.count);
         self.update_pacing_rate();

@@ -82,10 +82,10 @@ fn beside(check: &CheckResult) -> Option<String> {
     Some(format!("ours {ours}, theirs {}, ratio {}: {}", range(theirs), digits(ratio), check.text))
 }
 
-/// What fails; of several checks with a number each with its own, as the row has only that of the first.
+/// What fails; of several checks with numbers each with its own, as the row has only one of them.
 fn deciding(checks: &[CheckResult]) -> impl Iterator<Item = String> {
     let is_deciding = |check: &&CheckResult| check.decides && check.holds.is_ok();
-    let measured = checks.iter().filter(is_deciding).filter(|check| check.estimate.is_some()).count();
+    let measured = checks.iter().filter(|check| check.estimate.is_some()).count();
     checks.iter().filter(is_deciding).filter_map(move |check| {
         let word = if check.holds == Ok(true) { "holds" } else { "fails" };
         match check.estimate.filter(|_| measured > 1 && check.printed.is_none()) {
@@ -154,6 +154,8 @@ mod tests {
             lines(&checks),
             ["holds, 0.992: goodput is as high", "fails, 1.03: pings are short", "fails: a test"]
         );
+        let beside = CheckResult { decides: false, ..check("as in the paper", Ok(true), Some(1.1)) };
+        assert_eq!(lines(&[beside, checks[0].clone()]), ["holds, 0.992: goodput is as high"], "the row may have the other");
         assert_eq!(
             lines(&[checks[1].clone(), check("not run", Err("no root".into()), None)]),
             ["fails: pings are short"]
