@@ -156,8 +156,7 @@ How fast the simulator is beside ns-2, ns-3 and a binary heap, and where its tim
 quiet machine. Programs run in turns on the same networks (`crates/bench/src/dumbbell.rs` and `cell.rs`, `bench/ns2`, `bench/ns3`);
 each counts with the fastest of five runs, its start-up subtracted (its shortest run), and only where both carried the same
 within 5 %. ns-2 and ns-3 are Debian's. airtcp-bench is a profile-guided build (`scripts/guided`) that learned on other networks, with the
-allocator of `airtcp`;
-`airtcp` of the start-up is the plain release build. A target is met with a tenth to spare.
+allocator of `airtcp`; `airtcp` of the start-up is the plain release build. A target is met with a tenth to spare.
 
 ## Ratios
 

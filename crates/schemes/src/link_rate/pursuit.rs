@@ -314,8 +314,7 @@ impl RateLaw {
                 self.excursions.empty(now.saturating_since(sample.left));
             }
         }
-        let long = self.target() * LONG;
-        if !self.history.add(now, sample, self.is_pursuing, rtt, long) {
+        if !self.history.add(now, sample, self.is_pursuing, rtt, self.target() * LONG) {
             // A small packet, which takes less time: it tells that the link is alive.
             self.in_flight.note_small(sample);
             self.restart_queue(now, sample, self.history.wait_of(sample), later);

@@ -155,7 +155,11 @@ mod tests {
             ["holds, 0.992: goodput is as high", "fails, 1.03: pings are short", "fails: a test"]
         );
         let beside = CheckResult { decides: false, ..check("as in the paper", Ok(true), Some(1.1)) };
-        assert_eq!(lines(&[beside, checks[0].clone()]), ["holds, 0.992: goodput is as high"], "the row may have the other");
+        assert_eq!(
+            lines(&[beside, checks[0].clone()]),
+            ["holds, 0.992: goodput is as high"],
+            "the row may have the other"
+        );
         assert_eq!(
             lines(&[checks[1].clone(), check("not run", Err("no root".into()), None)]),
             ["fails: pings are short"]
