@@ -1,20 +1,24 @@
-//! A list whose first entry is taken and that takes others anywhere, mostly behind all or near the end. Where an entry would have to move
-//! many others, the list is split, so that the next ones there move few: long lists become lists of blocks.
+//! A list whose first entry is taken and that takes others anywhere, mostly behind all or near the end. It is a list of blocks of
+//! bounded length, so that an entry that is put before many others moves few of them.
 
 use std::collections::VecDeque;
 
-/// Most entries that one that is put before them moves.
-const MOST_MOVED: usize = 64;
-/// Room for so many is made at least.
-const LEAST: usize = 16;
+/// Most entries of a block: half of them move at most for one that is put before them.
+const MOST: usize = 64;
+/// Room that a block has at first.
+const LEAST: usize = 4;
 
-/// See the module. Lists of one block are used as if there were no blocks.
+/// See the module. The first block and the last are used as if there were no others.
 #[derive(Debug)]
 pub struct Blocks<T> {
     /// Empty only if all is.
     first: VecDeque<T>,
-    /// The blocks behind it, none of which is empty.
-    rest: VecDeque<VecDeque<T>>,
+    /// None of these is empty.
+    middle: VecDeque<VecDeque<T>>,
+    /// What was added last, if there is anything else.
+    last: VecDeque<T>,
+    /// The memory of the next block, if it is here.
+    spare: VecDeque<T>,
 }
 
 /// Where an entry is, or would be put. Of two places of entries the lower comes first.
@@ -32,7 +36,7 @@ impl Place {
 impl<T> Blocks<T> {
     /// Nothing.
     pub fn new() -> Self {
-        Blocks { first: VecDeque::new(), rest: VecDeque::new() }
+        Blocks { first: VecDeque::new(), middle: VecDeque::new(), last: VecDeque::new(), spare: VecDeque::new() }
     }
 
     /// The first.
@@ -41,57 +45,54 @@ impl<T> Blocks<T> {
         self.first.front()
     }
 
-    /// The last.
-    pub fn back(&self) -> Option<&T> {
-        self.rest.back().unwrap_or(&self.first).back()
-    }
-
     /// True without any.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_empty()
     }
 
-    /// The entry behind so many others, few enough that it is in one of the first two blocks.
+    /// The entry behind so many others, if it is in one of the first two blocks.
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&T> {
-        self.first.get(others).or_else(|| self.rest.front()?.get(others - self.first.len()))
+        self.first.get(others).or_else(|| self.middle.front().unwrap_or(&self.last).get(others - self.first.len()))
     }
 
-    /// True if all are in one block.
+    /// Takes the first.
     #[inline]
-    pub fn is_short(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// True if the first block has room for another entry.
-    #[inline]
-    pub fn has_room(&self) -> bool {
-        self.first.len() < self.first.capacity()
-    }
-
-    /// Adds an entry behind all others, which are in one block that has room for it.
-    #[inline]
-    pub fn push_short(&mut self, entry: T) {
-        debug_assert!(self.is_short() && self.has_room(), "the entry is put into the first block");
-        self.first.push_back(entry);
-    }
-
-    /// Takes the first; true if another block has to be the first now: see [`Blocks::go_on`].
-    #[inline]
-    pub fn pop(&mut self) -> (Option<T>, bool) {
+    pub fn pop(&mut self) -> Option<T> {
         let entry = self.first.pop_front();
-        (entry, self.first.is_empty() && !self.rest.is_empty())
+        if self.first.is_empty() {
+            self.go_on();
+        }
+        entry
     }
 
     /// The first block is empty: the next one takes its place.
-    #[inline(never)]
-    pub fn go_on(&mut self) {
-        self.first = self.rest.pop_front().unwrap_or_default();
+    #[inline]
+    fn go_on(&mut self) {
+        match self.middle.pop_front() {
+            Some(next) => self.spare = std::mem::replace(&mut self.first, next),
+            None => std::mem::swap(&mut self.first, &mut self.last),
+        }
+    }
+
+    /// The number of the last block.
+    fn end(&self) -> usize {
+        self.middle.len() + 1
     }
 
     fn block(&self, number: usize) -> &VecDeque<T> {
-        if number == 0 { &self.first } else { &self.rest[number - 1] }
+        match number.checked_sub(1) {
+            None => &self.first,
+            Some(number) => self.middle.get(number).unwrap_or(&self.last),
+        }
+    }
+
+    fn block_mut(&mut self, number: usize) -> &mut VecDeque<T> {
+        match number.checked_sub(1) {
+            None => &mut self.first,
+            Some(number) => self.middle.get_mut(number).unwrap_or(&mut self.last),
+        }
     }
 
     /// The entry at a place.
@@ -110,15 +111,17 @@ impl<T> Blocks<T> {
 
     /// Behind all entries that satisfy what none behind the first does that does not.
     pub fn place_behind(&self, is_before: impl Fn(&T) -> bool) -> Place {
-        let block = count_from_back(self.rest.len(), |block| is_before(&self.rest[block][0]));
-        let entries = self.block(block);
-        Place { block, index: count_from_back(entries.len(), |index| is_before(&entries[index])) }
+        let block = match self.last.front() {
+            Some(last) if is_before(last) => self.end(),
+            _ => count_from_back(&self.middle, |block| is_before(&block[0])),
+        };
+        Place { block, index: count_from_back(self.block(block), is_before) }
     }
 
     /// The entries from a place of [`Blocks::place_behind`] on, and where they are.
     pub fn from(&self, place: Place) -> impl Iterator<Item = (Place, &T)> {
         let Place { block: first, index } = place;
-        (first..=self.rest.len()).flat_map(move |block| {
+        (first..=self.end()).flat_map(move |block| {
             let skipped = if block == first { index } else { 0 };
             let entries = self.block(block).range(skipped..);
             entries.zip(skipped..).map(move |(entry, index)| (Place { block, index }, entry))
@@ -128,7 +131,7 @@ impl<T> Blocks<T> {
     /// How many entries satisfy what none behind the first does that does not.
     pub fn count_before(&self, is_before: impl Fn(&T) -> bool) -> usize {
         let mut count = 0;
-        for block in std::iter::once(&self.first).chain(&self.rest) {
+        for block in std::iter::once(&self.first).chain(&self.middle).chain(std::iter::once(&self.last)) {
             let here = block.partition_point(&is_before);
             count += here;
             if here < block.len() {
@@ -139,52 +142,81 @@ impl<T> Blocks<T> {
     }
 
     /// Adds an entry behind all others.
+    #[inline]
     pub fn push(&mut self, entry: T) {
-        let block = self.rest.len();
-        self.insert(Place { block, index: self.block(block).len() }, entry);
+        let block = if self.first.is_empty() { &mut self.first } else { &mut self.last };
+        if block.len() < block.capacity() {
+            block.push_back(entry);
+        } else {
+            self.push_far(entry);
+        }
+    }
+
+    /// The same where the block has no room.
+    #[inline(never)]
+    fn push_far(&mut self, entry: T) {
+        let block = if self.first.is_empty() { &mut self.first } else { &mut self.last };
+        if !make_room(block) {
+            let mut next = std::mem::take(&mut self.spare);
+            next.reserve_exact(MOST);
+            self.middle.push_back(std::mem::replace(block, next));
+        }
+        block.push_back(entry);
     }
 
     /// Puts an entry at a place, before the one that is there.
     pub fn insert(&mut self, place: Place, entry: T) {
         let Place { block, index } = place;
-        let here = if block == 0 { &mut self.first } else { &mut self.rest[block - 1] };
-        if index.min(here.len() - index) <= MOST_MOVED {
-            make_room(here);
+        let here = self.block_mut(block);
+        if here.len() < here.capacity() || make_room(here) {
             return here.insert(index, entry);
         }
-        let mut next = VecDeque::with_capacity(here.len() - index + LEAST);
-        next.push_back(entry);
-        next.extend(here.drain(index..));
-        here.shrink_to(index + LEAST); // Few more will be put here.
-        self.rest.insert(block, next);
+        let mut next = here.split_off(MOST / 2);
+        match index.checked_sub(MOST / 2) {
+            None => here.insert(index, entry),
+            Some(index) => {
+                make_room(&mut next);
+                next.insert(index, entry);
+            }
+        }
+        if block == self.end() {
+            self.middle.push_back(std::mem::replace(&mut self.last, next));
+        } else {
+            self.middle.insert(block, next);
+        }
     }
 }
 
-/// How many of the first so many satisfy what none behind the first does that does not. They are looked for from the back, in steps that
-/// double: what is looked for is mostly near it, and what is far from both ends has left the near caches.
+/// How many entries satisfy what none behind the first does that does not.
 #[inline]
-fn count_from_back(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
-    let (mut from, mut past, mut step) = (0, len, 1);
+fn count_from_back<T>(entries: &VecDeque<T>, is_before: impl Fn(&T) -> bool) -> usize {
+    let (front, back) = entries.as_slices();
+    match back.first() {
+        Some(first) if is_before(first) => front.len() + count_from_back_of(back, is_before),
+        _ => count_from_back_of(front, is_before),
+    }
+}
+
+/// The same of what lies in one piece. They are looked for from the back, in steps that double: what is looked for is mostly near it,
+/// and what is far from both ends has left the near caches.
+#[inline]
+fn count_from_back_of<T>(entries: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+    let (mut from, mut past, mut step) = (0, entries.len(), 1);
     while let Some(probe) = past.checked_sub(step) {
-        if is_before(probe) {
+        if is_before(&entries[probe]) {
             from = probe + 1;
             break;
         }
         (past, step) = (probe, 2 * step);
     }
-    while from < past {
-        let middle = from.midpoint(past);
-        if is_before(middle) { from = middle + 1 } else { past = middle }
-    }
-    from
+    from + entries[from..past].partition_point(is_before)
 }
 
-/// Of long blocks an eighth more is made at a time: with thousands of flows they go through all the memory that they have.
-fn make_room<T>(block: &mut VecDeque<T>) {
-    let len = block.len();
-    if len == block.capacity() {
-        block.reserve_exact(len.clamp(LEAST, MOST_MOVED).max(len / 8));
-    }
+/// Makes room for as many entries as there are; false if there is to be none in this block.
+fn make_room<T>(block: &mut VecDeque<T>) -> bool {
+    let more = block.len().max(LEAST).min(MOST - block.len());
+    block.reserve_exact(more);
+    more > 0
 }
 
 #[cfg(test)]
@@ -198,11 +230,7 @@ mod tests {
         for n in 0..20_000_u64 {
             // Grows and shrinks for long.
             if rng.below(200) < 60 + n / 4_000 % 2 * 80 {
-                let (entry, is_used_up) = blocks.pop();
-                if is_used_up {
-                    blocks.go_on();
-                }
-                assert_eq!(entry, model.pop_front());
+                assert_eq!(blocks.pop(), model.pop_front());
             } else {
                 let late = rng.below(2) * 2_000;
                 let number = n / 4 + rng.below(late + 1);
@@ -216,13 +244,15 @@ mod tests {
                 blocks.insert(place, number);
                 model.insert(index, number);
             }
-            assert_eq!((blocks.front(), blocks.back()), (model.front(), model.back()));
+            assert_eq!(blocks.front(), model.front());
             assert_eq!((blocks.is_empty(), blocks.ahead(6)), (model.is_empty(), model.get(6)));
             let bound = n / 4 + rng.below(2_000);
             assert_eq!(blocks.count_before(|there| *there < bound), model.partition_point(|there| *there < bound));
         }
-        assert!(blocks.from(Place::FIRST).map(|(_, there)| there).eq(&model) && !blocks.is_short());
+        assert!(blocks.from(Place::FIRST).map(|(_, there)| there).eq(&model) && !blocks.middle.is_empty());
         let places: Vec<Place> = blocks.from(Place::FIRST).map(|(place, _)| place).collect();
-        assert!(places.is_sorted() && !blocks.rest.iter().any(VecDeque::is_empty));
+        assert!(places.is_sorted());
+        assert!(blocks.middle.iter().all(|block| !block.is_empty() && block.len() <= MOST && block.capacity() <= MOST));
+        assert!([&blocks.first, &blocks.last, &blocks.spare].iter().all(|block| block.capacity() <= MOST));
     }
 }

@@ -19,16 +19,13 @@ use airtcp_core::Packet;
 pub const LEAST_ELEMENTS: usize = 200;
 
 /// How many arrivals ahead each part is fetched. The way to a part leads through the one before it in this list, which has been
-/// fetched by then.
-const PACKET: usize = 5;
-/// A host is a part of its element.
-const ELEMENT: usize = 4;
+/// fetched by then. The host is a part of its element.
+const PACKET_AND_ELEMENT: usize = 5;
 const SOCKET: usize = 3;
 const CONNECTION: usize = 2;
 
 /// The same of packets that enter a shared link and go straight on into the links behind it.
-const ENTERING_PACKET: usize = 6;
-const WAY: usize = 5;
+const PACKET_AND_WAY: usize = 6;
 const LINK: usize = 4;
 /// Of a packet that passes links: its IP header and the numbers in its TCP header.
 const PASSING_MEMORY: usize = 128;
@@ -49,11 +46,9 @@ impl Engine<'_> {
     #[inline(never)]
     fn fetch_arrivals(&self, fan: FanId) {
         let coming = |ahead| self.network.fans[fan].ahead(ahead);
-        if let Some(Entry { what: packet, .. }) = coming(PACKET) {
-            fetch_from(packet.ip(), Packet::HEADER_MEMORY);
-        }
-        if let Some(element) = coming(ELEMENT).and_then(|next| self.element_behind(next)) {
-            fetch_from(element, ELEMENT_MEMORY);
+        if let Some(next) = coming(PACKET_AND_ELEMENT) {
+            fetch_from(next.what.ip(), Packet::HEADER_MEMORY);
+            self.element_behind(next).into_iter().for_each(|element| fetch_from(element, ELEMENT_MEMORY));
         }
         if let Some(next) = coming(SOCKET)
             && let Some(PlacedElement { body: ElementKind::Host(host), place, .. }) = self.element_behind(next)
@@ -89,10 +84,8 @@ impl Network<'_> {
     fn fetch_entering(&self, joint: JointId) {
         let Approach { pipe, packets, .. } = &self.joints[joint];
         let ways = &self.pipes[*pipe].ways;
-        if let Some(Entry { what: packet, .. }) = packets.ahead(ENTERING_PACKET) {
+        if let Some(Entry { goal, what: packet, .. }) = packets.ahead(PACKET_AND_WAY) {
             fetch_from(packet.ip(), PASSING_MEMORY);
-        }
-        if let Some(Entry { goal, .. }) = packets.ahead(WAY) {
             ways.place(*goal).into_iter().for_each(fetch);
         }
         if let Some(Entry { goal, .. }) = packets.ahead(LINK)

@@ -12,13 +12,12 @@ use crate::blocks::{Blocks, Place};
 use crate::index::PipeId;
 use crate::queue::Since;
 use airtcp_core::Instant;
-use std::cmp::Ordering;
 
 /// See the module. Each entry says where it goes, and what it is.
 #[derive(Debug)]
 pub struct Upcoming<G, T> {
     all: Blocks<Entry<G, T>>,
-    /// What comes out later belongs behind all others, which are in one block: the end of time if they are not.
+    /// What comes out later belongs behind all others.
     latest: Instant,
 }
 
@@ -46,6 +45,12 @@ impl<G, T> Entry<G, T> {
     fn key(&self) -> (Instant, Since) {
         (self.at, self.since)
     }
+
+    /// Whether it comes before another by that order.
+    #[inline]
+    fn is_sooner(&self, other: &Self) -> bool {
+        self.at < other.at || (self.at == other.at && self.since < other.since)
+    }
 }
 
 impl<G, T> Upcoming<G, T> {
@@ -69,65 +74,51 @@ impl<G, T> Upcoming<G, T> {
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
     #[inline]
     pub fn push(&mut self, entry: Entry<G, T>) -> bool {
-        if self.latest >= entry.at || !self.all.has_room() {
+        if self.latest >= entry.at {
             return self.insert(entry);
         }
         self.latest = entry.at;
         let is_first = self.all.is_empty();
-        self.all.push_short(entry);
+        self.all.push(entry);
         is_first
     }
 
-    /// The same anywhere, and where there is no room.
+    /// The same, of one that comes out when others do that are here, or sooner.
     #[inline(never)]
     fn insert(&mut self, entry: Entry<G, T>) -> bool {
-        let latest = self.latest.max(entry.at);
-        let is_first = if self.all.back().is_some_and(|last| last.at < entry.at) {
-            self.all.push(entry);
-            false
-        } else {
-            self.insert_in_order(entry)
-        };
-        self.latest = if self.all.is_short() { latest } else { Instant::MAX };
-        is_first
-    }
-
-    fn insert_in_order(&mut self, entry: Entry<G, T>) -> bool {
-        let key = entry.key();
-        let mut place = self.all.place_behind(|there| there.key() <= key);
-        while let Some(before) = self.all.before(place).filter(|before| self.is_before(&entry, *before)) {
+        let mut place = self.all.place_behind(|there| !entry.is_sooner(there));
+        while let Some(before) = self.all.before(place).filter(|before| self.has_first_cause(&entry, *before)) {
             place = before;
         }
         self.all.insert(place, entry);
         place == Place::FIRST
     }
 
-    /// Whether an entry that is not here yet comes before the one at `place`.
+    /// Whether an entry that is not here yet comes before the one at `place`, if both come out at the same time and have been the next
+    /// for as long.
     #[inline]
-    fn is_before(&self, new: &Entry<G, T>, place: Place) -> bool {
-        let Some(there) = self.all.get(place) else { return false };
-        match new.key().cmp(&there.key()) {
-            Ordering::Equal => self.has_first_cause(new, place),
-            order => order.is_lt(),
-        }
-    }
-
-    /// The same of two at the same time that have been the next for as long.
-    #[cold]
     fn has_first_cause(&self, new: &Entry<G, T>, place: Place) -> bool {
-        if let Some(together) = self.place_of(new.from, new.at) {
-            return together < place; // What comes out of a link at once comes out in one event.
-        }
-        let from_there = self.all.get(place).map(|there| there.from);
-        let [before, before_there] = [Some(new.from), from_there].map(|from| self.place_of(from?, new.since.at));
-        before.zip(before_there).is_some_and(|(before, before_there)| before < before_there)
+        self.all.get(place).is_some_and(|there| {
+            there.at == new.at && there.since == new.since && self.is_caused_before(new, there.from, place)
+        })
     }
 
-    /// Where that is which comes out of a link at a time.
-    fn place_of(&self, from: PipeId, at: Instant) -> Option<Place> {
+    /// The same of one that comes out of the link `there`.
+    #[cold]
+    fn is_caused_before(&self, new: &Entry<G, T>, there: PipeId, place: Place) -> bool {
+        if let Some(together) = self.places_at(new.at).find(|(_, entry)| entry.from == new.from) {
+            return together.0 < place; // What comes out of a link at once comes out in one event.
+        }
+        let mut causes =
+            self.places_at(new.since.at).filter(|(_, entry)| entry.from == new.from || entry.from == there);
+        let is_first = causes.next().is_some_and(|(_, cause)| cause.from != there);
+        is_first && causes.any(|(_, cause)| cause.from == there)
+    }
+
+    /// What comes out at a time, in order, and where it is.
+    fn places_at(&self, at: Instant) -> impl Iterator<Item = (Place, &Entry<G, T>)> {
         let first = self.all.place_behind(|entry| entry.at < at);
-        let mut at_once = self.all.from(first).take_while(|(_, entry)| entry.at == at);
-        at_once.find(|(_, entry)| entry.from == from).map(|(place, _)| place)
+        self.all.from(first).take_while(move |(_, entry)| entry.at == at)
     }
 
     /// How many come out by `now`.
@@ -139,19 +130,7 @@ impl<G, T> Upcoming<G, T> {
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<G, T>> {
-        let (entry, is_used_up) = self.all.pop();
-        if is_used_up {
-            self.go_on();
-        }
-        entry
-    }
-
-    #[inline(never)]
-    fn go_on(&mut self) {
-        self.all.go_on();
-        if self.all.is_short() {
-            self.latest = self.all.back().map_or(Instant::ZERO, |last| last.at);
-        }
+        self.all.pop()
     }
 }
 
