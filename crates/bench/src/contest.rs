@@ -33,13 +33,16 @@ fn fifty_flows(verdicts: &mut Verdicts) -> anyhow::Result<Speed> {
     let (ours, ns2, ns3) = (Rival::ours()?, Rival::ns2()?, Rival::ns3()?);
     let classic = Dumbbell::new(50, 100, 8, 200, 400);
     let slow = classic.lasting(20);
-    let speeds = alternate(&[
-        (&ours, "airtcp", classic.clone()),
-        (&ns2, "ns-2", classic.clone()),
-        (&ns3, "ns-3 (Debian)", slow.clone()),
-        (&ours, "airtcp, SACK and RACK", Dumbbell { modern: true, ..classic.clone() }),
-        (&ours, "airtcp, checks on", Dumbbell { checks: true, ..classic }),
-    ])?;
+    let speeds = alternate(
+        verdicts,
+        &[
+            (&ours, "airtcp", classic.clone()),
+            (&ns2, "ns-2", classic.clone()),
+            (&ns3, "ns-3 (Debian)", slow.clone()),
+            (&ours, "airtcp, SACK and RACK", Dumbbell { modern: true, ..classic.clone() }),
+            (&ours, "airtcp, checks on", Dumbbell { checks: true, ..classic }),
+        ],
+    )?;
     let [us, ns2, ns3, modern, checked] = speeds[..] else { unreachable!("five rows") };
     beats(verdicts, "ns-2, data packets per CPU second", packets, us, ns2, 6.0);
     // Over its shorter time ns-3 is held against a run of ours of the same length, for goodput.
@@ -61,7 +64,7 @@ fn five_hundred_flows(verdicts: &mut Verdicts, fifty: Speed) -> anyhow::Result<(
     verdicts.of("dumbbell: 500 flows, 1 Gbit/s, RTT 20 ms, queue 2000");
     let (ours, ns2) = (Rival::ours()?, Rival::ns2()?);
     let network = Dumbbell::new(500, 1000, 8, 2000, 40);
-    let speeds = alternate(&[(&ours, "airtcp", network.clone()), (&ns2, "ns-2", network)])?;
+    let speeds = alternate(verdicts, &[(&ours, "airtcp", network.clone()), (&ns2, "ns-2", network)])?;
     let [us, ns2] = speeds[..] else { unreachable!("two rows") };
     beats(verdicts, "ns-2, data packets per CPU second", packets, us, ns2, 5.0);
     verdicts.at_least("speed over that of 50 flows", us.packets / fifty.packets, 0.75);
@@ -74,11 +77,10 @@ fn one_flow(verdicts: &mut Verdicts) -> anyhow::Result<()> {
     let (ours, ns2) = (Rival::ours()?, Rival::ns2()?);
     let network = Dumbbell::new(1, 10, 23, 50, 8000);
     let modern = Dumbbell { modern: true, ..network.clone() };
-    let speeds = alternate(&[
-        (&ours, "airtcp", network.clone()),
-        (&ns2, "ns-2", network),
-        (&ours, "airtcp, SACK and RACK", modern),
-    ])?;
+    let speeds = alternate(
+        verdicts,
+        &[(&ours, "airtcp", network.clone()), (&ns2, "ns-2", network), (&ours, "airtcp, SACK and RACK", modern)],
+    )?;
     let [us, ns2, _] = speeds[..] else { unreachable!("three rows") };
     beats(verdicts, "ns-2, data packets per CPU second", packets, us, ns2, 6.0);
     println!();
@@ -91,7 +93,7 @@ fn twenty_thousand_flows(verdicts: &mut Verdicts, fifty: Speed) -> anyhow::Resul
     let ours = Rival::ours()?;
     let network = Dumbbell { spacing_us: 50, ..Dumbbell::new(20_000, 40_000, 18, 40_000, 5) };
     let few = Dumbbell { flows: 1, ..network.clone() };
-    let speeds = alternate(&[(&ours, "airtcp", network), (&ours, "airtcp, 1 flow", few)])?;
+    let speeds = alternate(verdicts, &[(&ours, "airtcp", network), (&ours, "airtcp, 1 flow", few)])?;
     let [us, few] = speeds[..] else { unreachable!("two rows") };
     let memory = us.memory.saturating_sub(few.memory) as f64 / 20_000.0;
     verdicts.at_most("bytes of memory for each flow", memory, BYTES_PER_FLOW);
@@ -104,7 +106,7 @@ fn fast_and_long(verdicts: &mut Verdicts) -> anyhow::Result<()> {
     verdicts.of("dumbbell: 10 flows, 10 Gbit/s, RTT 100 ms, queue of a BDP, SACK, RACK and CUBIC");
     let ours = Rival::ours()?;
     let network = Dumbbell { modern: true, access_mbit: 10_000, ..Dumbbell::new(10, 10_000, 48, 83_333, 30) };
-    let speeds = alternate(&[(&ours, "airtcp", network)])?;
+    let speeds = alternate(verdicts, &[(&ours, "airtcp", network)])?;
     let [us] = speeds[..] else { unreachable!("one row") };
     verdicts.at_least("simulated seconds in a CPU second", us.simulated, 0.333);
     verdicts.within("share of the link that is carried", us.goodput / 10_000.0, 0.75..=f64::INFINITY);
@@ -121,16 +123,19 @@ fn cell(verdicts: &mut Verdicts, stations: u64, seconds: u64, ns3_seconds: u64, 
         Cell { stations, queue: 500, seconds, wired: false, aggregated: false, eifs: false, idle: 0, as_tcp: false };
     let [like_ns2, wired] = [Cell { eifs: true, ..air.clone() }, Cell { wired: true, ..air.clone() }];
     let [slow_air, slow_wired] = [&air, &wired].map(|cell| cell.lasting(ns3_seconds));
-    let speeds = alternate(&[
-        (&ours, "airtcp, EIFS", like_ns2.clone()),
-        (&ns2, "ns-2, EIFS", like_ns2),
-        (&ours, "airtcp", air.clone()),
-        (&ns3, "ns-3 (Debian)", slow_air.clone()),
-        (&ours, "airtcp, wired", wired.clone()),
-        (&ns3, "ns-3 (Debian), wired", slow_wired.clone()),
-        (&ours, "airtcp, 200 idle", Cell { idle: 200, ..air }),
-        (&ours, "airtcp, wired, AS-TCP", Cell { as_tcp: true, ..wired }),
-    ])?;
+    let speeds = alternate(
+        verdicts,
+        &[
+            (&ours, "airtcp, EIFS", like_ns2.clone()),
+            (&ns2, "ns-2, EIFS", like_ns2),
+            (&ours, "airtcp", air.clone()),
+            (&ns3, "ns-3 (Debian)", slow_air.clone()),
+            (&ours, "airtcp, wired", wired.clone()),
+            (&ns3, "ns-3 (Debian), wired", slow_wired.clone()),
+            (&ours, "airtcp, 200 idle", Cell { idle: 200, ..air }),
+            (&ours, "airtcp, wired, AS-TCP", Cell { as_tcp: true, ..wired }),
+        ],
+    )?;
     let [us_eifs, ns2, us, ns3, us_wired, ns3_wired, idle, as_tcp] = speeds[..] else { unreachable!("eight rows") };
     let simulated = |speed: &Speed| speed.simulated;
     beats(verdicts, "ns-2, simulated s per CPU s", simulated, us_eifs, ns2, times_ns2);
@@ -160,7 +165,7 @@ pub fn aggregated_cell(verdicts: &mut Verdicts) -> anyhow::Result<()> {
         as_tcp: false,
     };
     let slow = cell.lasting(8);
-    let speeds = alternate(&[(&ours, "airtcp", cell), (&ns3, "ns-3 (Debian)", slow.clone())])?;
+    let speeds = alternate(verdicts, &[(&ours, "airtcp", cell), (&ns3, "ns-3 (Debian)", slow.clone())])?;
     let [us, them] = speeds[..] else { unreachable!("two rows") };
     let us_slow = Speed { goodput: goodput(&ours, &slow)?, ..us };
     beats(verdicts, "ns-3, simulated s per CPU s", |speed| speed.simulated, us_slow, them, 100.0);

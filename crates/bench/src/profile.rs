@@ -60,7 +60,9 @@ pub fn write(verdicts: &Verdicts) -> anyhow::Result<()> {
         as_tcp,
     };
     let classic = profile(&dumbbell(50, 100, 8, 200, false, false))?;
-    let mut page = HEAD.to_owned() + &verdicts.table() + PROFILE;
+    let mut page = HEAD.to_owned() + &verdicts.table();
+    verdicts.quietness().into_iter().try_for_each(|sentence| writeln!(page, "\n{sentence}"))?;
+    page += PROFILE;
     writeln!(page, "\n| network | events | {NAMES} |\n|---|---|---|---|---|---|")?;
     row(&mut page, "50 flows, 100 Mbit/s, an acknowledgment for each segment", &classic)?;
     let checked = profile(&dumbbell(50, 100, 8, 200, false, true))?;

@@ -3,6 +3,7 @@
 use crate::measure::{self, Cost};
 use crate::network::Network;
 use crate::rivals::Rival;
+use crate::verdicts::Verdicts;
 
 const ROUNDS: usize = 5;
 /// Goodputs further apart than this are of different networks.
@@ -24,6 +25,8 @@ pub struct Speed {
     pub goodput: f64,
     /// Instructions for a data packet, where they were counted.
     pub instructions: Option<f64>,
+    /// CPU time of the median run over that of the fastest: 1 on a quiet machine.
+    pub spread: f64,
 }
 
 impl Speed {
@@ -38,11 +41,12 @@ impl Speed {
     }
 }
 
-/// Each row measured several times, in turns; the fastest of each, since whatever else a machine does only adds.
-pub fn alternate<N: Network>(rows: &[Row<'_, N>]) -> anyhow::Result<Vec<Speed>> {
+/// Each row measured several times, in turns; the fastest of each, since whatever else a machine does only adds. How much it added is
+/// noted.
+pub fn alternate<N: Network>(verdicts: &mut Verdicts, rows: &[Row<'_, N>]) -> anyhow::Result<Vec<Speed>> {
     println!(
-        "  {:<24} {:>14} {:>12} {:>12} {:>14} {:>10} {:>14}",
-        "", "packets/CPU s", "events/CPU s", "sim s/CPU s", "instr./packet", "MiB", "goodput Mbit/s"
+        "  {:<24} {:>14} {:>12} {:>12} {:>14} {:>10} {:>14} {:>8}",
+        "", "packets/CPU s", "events/CPU s", "sim s/CPU s", "instr./packet", "MiB", "goodput Mbit/s", "spread"
     );
     let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); rows.len()];
     for _ in 0..ROUNDS {
@@ -50,7 +54,9 @@ pub fn alternate<N: Network>(rows: &[Row<'_, N>]) -> anyhow::Result<Vec<Speed>> 
             costs.push(cost(rival, network)?);
         }
     }
-    Ok(rows.iter().zip(costs).map(|(row, costs)| print(row, costs)).collect())
+    let speeds: Vec<Speed> = rows.iter().zip(costs).map(|(row, costs)| print(row, costs)).collect();
+    speeds.iter().for_each(|speed| verdicts.note_spread(speed.spread));
+    Ok(speeds)
 }
 
 /// Mbit/s that a rival's network carries, for a comparison with one of the same length.
@@ -84,16 +90,18 @@ fn print<N: Network>((rival, name, network): &Row<'_, N>, mut costs: Vec<Cost>) 
         memory: cost.memory,
         goodput: mbit(&cost, network),
         instructions: instructions_per_packet(rival, network),
+        spread: costs[costs.len() / 2].cpu / cost.cpu,
     };
     let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.0}"));
     println!(
-        "  {name:<24} {:>14.0} {:>12} {:>12.0} {:>14} {:>10.1} {:>14.2}",
+        "  {name:<24} {:>14.0} {:>12} {:>12.0} {:>14} {:>10.1} {:>14.2} {:>8.2}",
         speed.packets,
         optional(cost.events.map(|events| events / cost.cpu)),
         speed.simulated,
         optional(speed.instructions),
         speed.memory as f64 / (1 << 20) as f64,
-        speed.goodput
+        speed.goodput,
+        speed.spread
     );
     speed
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-/// How much better than its target a value must be, so that noise does not decide.
+/// How much better than its target a value must be, so that noise does not decide. Where the median run of a row takes longer than so many
+/// times the fastest there was more noise than that.
 const TO_SPARE: f64 = 1.1;
 
 /// Verdicts, in the order in which they were given.
@@ -11,6 +12,8 @@ pub struct Verdicts {
     /// The race that they are about.
     race: String,
     all: Vec<Verdict>,
+    /// Of each row that was timed: see [`crate::race::Speed::spread`].
+    spreads: Vec<f64>,
 }
 
 struct Verdict {
@@ -65,6 +68,23 @@ impl Verdicts {
         self.all.push(Verdict { race: self.race.clone(), what: what.to_owned(), value, target, holds });
     }
 
+    /// The median run of a row took so many times as long as the fastest.
+    pub fn note_spread(&mut self, spread: f64) {
+        self.spreads.push(spread);
+    }
+
+    /// Whether the machine was quiet, as a sentence; nothing if nothing was timed.
+    pub fn quietness(&self) -> Option<String> {
+        let rows = self.spreads.len();
+        let most = self.spreads.iter().copied().max_by(f64::total_cmp)?;
+        let noisy = self.spreads.iter().filter(|spread| **spread > TO_SPARE).count();
+        let was = if noisy == 0 { "quiet" } else { "**not quiet**, and ratios of times are not to be trusted" };
+        Some(format!(
+            "The machine was {was}: in {noisy} of {rows} rows the median run took more than {TO_SPARE} times as long as \
+             the fastest, at most {most:.2} times."
+        ))
+    }
+
     /// Whether every target was met.
     pub fn all_hold(&self) -> bool {
         self.all.iter().all(|verdict| verdict.holds)
@@ -109,5 +129,18 @@ mod tests {
         });
         let rows = "| race | x ns-2 | 7.00 | at least 6 | holds |\n|  | time | 2.00 | at most 1 | **no** |\n";
         assert!(both.table().ends_with(rows), "{}", both.table());
+    }
+
+    #[test]
+    fn a_machine_is_quiet_if_no_row_was_much_slower_at_times() {
+        let said = |spreads: &[f64]| {
+            let mut verdicts = Verdicts::default();
+            spreads.iter().for_each(|spread| verdicts.note_spread(*spread));
+            verdicts.quietness()
+        };
+        assert_eq!(said(&[]), None);
+        assert!(said(&[1.0, 1.08]).unwrap().starts_with("The machine was quiet: in 0 of 2 rows"));
+        let noisy = said(&[1.0, 1.3, 1.02]).unwrap();
+        assert!(noisy.contains("**not quiet**") && noisy.contains("in 1 of 3 rows") && noisy.contains("1.30 times"));
     }
 }
