@@ -2,23 +2,29 @@
 //! bounded length, so that an entry that is put before many others moves few of them.
 
 use std::collections::VecDeque;
+use std::mem;
 
-/// Most entries of a block: half of them move at most for one that is put before them.
+/// Most entries of a block: so many move at most for one that is put before them.
 const MOST: usize = 64;
 /// Room that a block has at first.
 const LEAST: usize = 4;
 
+/// Entries in one piece of memory. None is where one was that was taken: before all others, in the first block only.
+type Block<T> = Vec<Option<T>>;
+
 /// See the module. The first block and the last are used as if there were no others.
 #[derive(Debug)]
 pub struct Blocks<T> {
-    /// Empty only if all is.
-    first: VecDeque<T>,
+    /// All of it was taken only if there is nothing else, and then it is empty.
+    first: Block<T>,
+    /// So many of the first block were taken.
+    taken: usize,
     /// None of these is empty.
-    middle: VecDeque<VecDeque<T>>,
+    middle: VecDeque<Block<T>>,
     /// What was added last, if there is anything else.
-    last: VecDeque<T>,
+    last: Block<T>,
     /// The memory of the next block, if it is here.
-    spare: VecDeque<T>,
+    spare: Block<T>,
 }
 
 /// Where an entry is, or would be put. Of two places of entries the lower comes first.
@@ -28,21 +34,22 @@ pub struct Place {
     index: usize,
 }
 
-impl Place {
-    /// Before all entries.
-    pub const FIRST: Place = Place { block: 0, index: 0 };
-}
-
 impl<T> Blocks<T> {
     /// Nothing.
     pub fn new() -> Self {
-        Blocks { first: VecDeque::new(), middle: VecDeque::new(), last: VecDeque::new(), spare: VecDeque::new() }
+        let [first, last, spare] = [const { Vec::new() }; 3];
+        Blocks { first, taken: 0, middle: VecDeque::new(), last, spare }
     }
 
     /// The first.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.first.front()
+        self.first.get(self.taken)?.as_ref()
+    }
+
+    /// Where the first is, or would be.
+    pub fn front_place(&self) -> Place {
+        Place { block: 0, index: self.taken }
     }
 
     /// True without any.
@@ -54,25 +61,33 @@ impl<T> Blocks<T> {
     /// The entry behind so many others, if it is in one of the first two blocks.
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&T> {
-        self.first.get(others).or_else(|| self.middle.front().unwrap_or(&self.last).get(others - self.first.len()))
+        let index = self.taken.wrapping_add(others);
+        let entry = match index.checked_sub(self.first.len()) {
+            None => &self.first[index],
+            Some(index) => self.middle.front().unwrap_or(&self.last).get(index)?,
+        };
+        entry.as_ref()
     }
 
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let entry = self.first.pop_front();
-        if self.first.is_empty() {
+        let entry = self.first.get_mut(self.taken)?.take();
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken == self.first.len() {
             self.go_on();
         }
         entry
     }
 
-    /// The first block is empty: the next one takes its place.
+    /// The first block is used up: the next one takes its place.
     #[inline]
     fn go_on(&mut self) {
+        self.taken = 0;
+        self.first.clear();
         match self.middle.pop_front() {
-            Some(next) => self.spare = std::mem::replace(&mut self.first, next),
-            None => std::mem::swap(&mut self.first, &mut self.last),
+            Some(next) => self.spare = mem::replace(&mut self.first, next),
+            None => mem::swap(&mut self.first, &mut self.last),
         }
     }
 
@@ -81,14 +96,14 @@ impl<T> Blocks<T> {
         self.middle.len() + 1
     }
 
-    fn block(&self, number: usize) -> &VecDeque<T> {
+    fn block(&self, number: usize) -> &Block<T> {
         match number.checked_sub(1) {
             None => &self.first,
             Some(number) => self.middle.get(number).unwrap_or(&self.last),
         }
     }
 
-    fn block_mut(&mut self, number: usize) -> &mut VecDeque<T> {
+    fn block_mut(&mut self, number: usize) -> &mut Block<T> {
         match number.checked_sub(1) {
             None => &mut self.first,
             Some(number) => self.middle.get_mut(number).unwrap_or(&mut self.last),
@@ -97,23 +112,25 @@ impl<T> Blocks<T> {
 
     /// The entry at a place.
     pub fn get(&self, place: Place) -> Option<&T> {
-        self.block(place.block).get(place.index)
+        self.block(place.block).get(place.index)?.as_ref()
     }
 
     /// Where the entry before a place is.
     pub fn before(&self, place: Place) -> Option<Place> {
         let Place { block, index } = place;
         match index.checked_sub(1) {
-            Some(index) => Some(Place { block, index }),
+            Some(index) => (place != self.front_place()).then_some(Place { block, index }),
             None => block.checked_sub(1).map(|block| Place { block, index: self.block(block).len() - 1 }),
         }
     }
 
     /// Behind all entries that satisfy what none behind the first does that does not.
     pub fn place_behind(&self, is_before: impl Fn(&T) -> bool) -> Place {
-        let block = match self.last.front() {
+        // What was taken was before all that is here.
+        let is_before = |entry: &Option<T>| entry.as_ref().is_none_or(&is_before);
+        let block = match self.last.first() {
             Some(last) if is_before(last) => self.end(),
-            _ => count_from_back(&self.middle, |block| is_before(&block[0])),
+            _ => self.middle.partition_point(|block| is_before(&block[0])),
         };
         Place { block, index: count_from_back(self.block(block), is_before) }
     }
@@ -123,16 +140,17 @@ impl<T> Blocks<T> {
         let Place { block: first, index } = place;
         (first..=self.end()).flat_map(move |block| {
             let skipped = if block == first { index } else { 0 };
-            let entries = self.block(block).range(skipped..);
+            let entries = self.block(block)[skipped..].iter().flatten();
             entries.zip(skipped..).map(move |(entry, index)| (Place { block, index }, entry))
         })
     }
 
     /// How many entries satisfy what none behind the first does that does not.
     pub fn count_before(&self, is_before: impl Fn(&T) -> bool) -> usize {
+        let middle = self.middle.iter().map(|block| &block[..]);
         let mut count = 0;
-        for block in std::iter::once(&self.first).chain(&self.middle).chain(std::iter::once(&self.last)) {
-            let here = block.partition_point(&is_before);
+        for block in [&self.first[self.taken..]].into_iter().chain(middle).chain([&self.last[..]]) {
+            let here = block.partition_point(|entry| entry.as_ref().is_some_and(&is_before));
             count += here;
             if here < block.len() {
                 break;
@@ -146,7 +164,7 @@ impl<T> Blocks<T> {
     pub fn push(&mut self, entry: T) {
         let block = if self.first.is_empty() { &mut self.first } else { &mut self.last };
         if block.len() < block.capacity() {
-            block.push_back(entry);
+            block.push(Some(entry));
         } else {
             self.push_far(entry);
         }
@@ -157,11 +175,11 @@ impl<T> Blocks<T> {
     fn push_far(&mut self, entry: T) {
         let block = if self.first.is_empty() { &mut self.first } else { &mut self.last };
         if !make_room(block) {
-            let mut next = std::mem::take(&mut self.spare);
+            let mut next = mem::take(&mut self.spare);
             next.reserve_exact(MOST);
-            self.middle.push_back(std::mem::replace(block, next));
+            self.middle.push_back(mem::replace(block, next));
         }
-        block.push_back(entry);
+        block.push(Some(entry));
     }
 
     /// Puts an entry at a place, before the one that is there.
@@ -169,38 +187,40 @@ impl<T> Blocks<T> {
         let Place { block, index } = place;
         let here = self.block_mut(block);
         if here.len() < here.capacity() || make_room(here) {
-            return here.insert(index, entry);
+            return here.insert(index, Some(entry));
         }
+        if block == 0 && self.taken > 0 {
+            let taken = mem::take(&mut self.taken);
+            self.first.drain(..taken);
+            return self.first.insert(index - taken, Some(entry));
+        }
+        self.split(place, entry);
+    }
+
+    /// The same in a block that is full.
+    fn split(&mut self, place: Place, entry: T) {
+        let Place { block, index } = place;
+        let here = self.block_mut(block);
         let mut next = here.split_off(MOST / 2);
         match index.checked_sub(MOST / 2) {
-            None => here.insert(index, entry),
+            None => here.insert(index, Some(entry)),
             Some(index) => {
                 make_room(&mut next);
-                next.insert(index, entry);
+                next.insert(index, Some(entry));
             }
         }
         if block == self.end() {
-            self.middle.push_back(std::mem::replace(&mut self.last, next));
+            self.middle.push_back(mem::replace(&mut self.last, next));
         } else {
             self.middle.insert(block, next);
         }
     }
 }
 
-/// How many entries satisfy what none behind the first does that does not.
+/// How many entries satisfy what none behind the first does that does not. They are looked for from the back, in steps that double: what
+/// is looked for is mostly near it, and what is far from both ends has left the near caches.
 #[inline]
-fn count_from_back<T>(entries: &VecDeque<T>, is_before: impl Fn(&T) -> bool) -> usize {
-    let (front, back) = entries.as_slices();
-    match back.first() {
-        Some(first) if is_before(first) => front.len() + count_from_back_of(back, is_before),
-        _ => count_from_back_of(front, is_before),
-    }
-}
-
-/// The same of what lies in one piece. They are looked for from the back, in steps that double: what is looked for is mostly near it,
-/// and what is far from both ends has left the near caches.
-#[inline]
-fn count_from_back_of<T>(entries: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+fn count_from_back<T>(entries: &[T], is_before: impl Fn(&T) -> bool) -> usize {
     let (mut from, mut past, mut step) = (0, entries.len(), 1);
     while let Some(probe) = past.checked_sub(step) {
         if is_before(&entries[probe]) {
@@ -213,7 +233,7 @@ fn count_from_back_of<T>(entries: &[T], is_before: impl Fn(&T) -> bool) -> usize
 }
 
 /// Makes room for as many entries as there are; false if there is to be none in this block.
-fn make_room<T>(block: &mut VecDeque<T>) -> bool {
+fn make_room<T>(block: &mut Block<T>) -> bool {
     let more = block.len().max(LEAST).min(MOST - block.len());
     block.reserve_exact(more);
     more > 0
@@ -249,8 +269,8 @@ mod tests {
             let bound = n / 4 + rng.below(2_000);
             assert_eq!(blocks.count_before(|there| *there < bound), model.partition_point(|there| *there < bound));
         }
-        assert!(blocks.from(Place::FIRST).map(|(_, there)| there).eq(&model) && !blocks.middle.is_empty());
-        let places: Vec<Place> = blocks.from(Place::FIRST).map(|(place, _)| place).collect();
+        assert!(blocks.from(blocks.front_place()).map(|(_, there)| there).eq(&model) && !blocks.middle.is_empty());
+        let places: Vec<Place> = blocks.from(blocks.front_place()).map(|(place, _)| place).collect();
         assert!(places.is_sorted());
         assert!(blocks.middle.iter().all(|block| !block.is_empty() && block.len() <= MOST && block.capacity() <= MOST));
         assert!([&blocks.first, &blocks.last, &blocks.spare].iter().all(|block| block.capacity() <= MOST));

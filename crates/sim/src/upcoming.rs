@@ -86,12 +86,13 @@ impl<G, T> Upcoming<G, T> {
     /// The same, of one that comes out when others do that are here, or sooner.
     #[inline(never)]
     fn insert(&mut self, entry: Entry<G, T>) -> bool {
+        let first = self.all.front_place();
         let mut place = self.all.place_behind(|there| !entry.is_sooner(there));
         while let Some(before) = self.all.before(place).filter(|before| self.has_first_cause(&entry, *before)) {
             place = before;
         }
         self.all.insert(place, entry);
-        place == Place::FIRST
+        place == first
     }
 
     /// Whether an entry that is not here yet comes before the one at `place`, if both come out at the same time and have been the next
@@ -169,7 +170,7 @@ mod tests {
             let [at, since, cause] = [40, 3, 2].map(|below| rng.below(below));
             upcoming.push(entry(at, since, cause, FROM[rng.below(3) as usize], 'a'));
         }
-        let keys: Vec<_> = upcoming.all.from(Place::FIRST).map(|(_, entry)| entry.key()).collect();
+        let keys: Vec<_> = upcoming.all.from(upcoming.all.front_place()).map(|(_, entry)| entry.key()).collect();
         assert!(keys.len() == 2_000 && keys.is_sorted());
     }
 
