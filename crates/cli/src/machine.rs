@@ -7,7 +7,7 @@ use object::{Endianness, ReadCache};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Read, Seek};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::time::Duration;
 
 /// Revision of the checkout this was built from, with `-modified` if files were changed since; or `unknown`.
@@ -103,8 +103,9 @@ fn kernel() -> Option<String> {
 }
 
 fn processor() -> Option<String> {
-    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    // The file is as long as there are processors, and the kernel makes it up while it is read.
+    let mut lines = BufReader::new(File::open("/proc/cpuinfo").ok()?).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 

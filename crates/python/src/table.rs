@@ -1,7 +1,7 @@
 //! A table as Arrow: an object that any library with the Arrow PyCapsule interface reads without a copy.
 
 use airtcp_experiment::results::Results;
-use airtcp_experiment::results::data::{self, Kind, TABLES, Value};
+use airtcp_experiment::results::data::{self, Kind, Rows, TABLES, Value, Values};
 use airtcp_experiment::results::summary::Summary;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::cast::AsArray;
@@ -12,6 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of a batch: as many as of a row group in the files.
@@ -81,8 +82,8 @@ fn append(values: &Bound<'_, PyList>, column: &ArrayRef) -> PyResult<()> {
 pub(crate) fn of(results: &Results<'_>, summary: &Summary) -> Vec<Table> {
     let mut builders: Vec<Builder> =
         TABLES.iter().map(|table| Builder::new(data::columns(results.scenario, table))).collect();
-    let put = data::rows::<Infallible>(results, summary, &mut |table, row| {
-        builders[table.index].put(row);
+    let put = data::rows::<Infallible>(results, summary, &mut |table, rows| {
+        builders[table.index].put(&rows);
         Ok(())
     });
     match put {
@@ -121,18 +122,18 @@ impl Builder {
         Builder { schema, columns: columns.iter().map(column).collect(), rows: 0, batches: Vec::new() }
     }
 
-    fn put(&mut self, row: [&[Value<'_>]; 2]) {
-        for (column, value) in self.columns.iter_mut().zip(row.into_iter().flatten()) {
-            match (column, value) {
-                (Column::Text(values), Value::Text(text)) => values.append_value(text),
-                (Column::Integer(values), Value::Integer(number)) => values.append_option(*number),
-                (Column::Real(values), Value::Real(number)) => values.append_option(*number),
-                _ => unreachable!("a value of another kind than its column"),
+    fn put(&mut self, rows: &Rows<'_>) {
+        let mut begin = 0;
+        while begin < rows.count {
+            let here = begin..rows.count.min(begin + ROWS_PER_BATCH - self.rows);
+            for (column, values) in self.columns.iter_mut().zip(rows.columns()) {
+                column.put(values, here.clone());
             }
-        }
-        self.rows += 1;
-        if self.rows == ROWS_PER_BATCH {
-            self.close_batch();
+            self.rows += here.len();
+            begin = here.end;
+            if self.rows == ROWS_PER_BATCH {
+                self.close_batch();
+            }
         }
     }
 
@@ -154,5 +155,24 @@ impl Builder {
             self.close_batch();
         }
         Table { schema: self.schema, batches: self.batches }
+    }
+}
+
+impl Column {
+    fn put(&mut self, values: Values<'_>, here: Range<usize>) {
+        let times = here.len();
+        match (self, values) {
+            (Column::Text(texts), Values::Same(Value::Text(text))) => {
+                (0..times).for_each(|_| texts.append_value(text));
+            }
+            (Column::Integer(numbers), Values::Same(Value::Integer(Some(number)))) => {
+                numbers.append_value_n(number, times);
+            }
+            (Column::Integer(numbers), Values::Same(Value::Integer(None))) => numbers.append_nulls(times),
+            (Column::Integer(numbers), Values::Integers(each)) => numbers.append_slice(&each[here]),
+            (Column::Real(numbers), Values::Same(Value::Real(Some(number)))) => numbers.append_value_n(number, times),
+            (Column::Real(numbers), Values::Same(Value::Real(None))) => numbers.append_nulls(times),
+            _ => unreachable!("a value of another kind than its column"),
+        }
     }
 }

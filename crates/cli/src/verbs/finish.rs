@@ -3,6 +3,7 @@
 use crate::{Failure, output};
 use airtcp_experiment::Scenario;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
+use airtcp_experiment::metric::Metric;
 use airtcp_experiment::results::directory::{self, Written};
 use airtcp_experiment::results::summary::{self, CellSummary, Summary, by_cell};
 use airtcp_experiment::results::{self, Results};
@@ -80,14 +81,14 @@ impl<'a> Tables<'a> {
         Tables { layouts, companion: companion.map(|world| world.cells(scenario)), form }
     }
 
-    /// What a cell of unfinished results has to show in a table: its metrics with the names `wanted`.
+    /// What a cell of unfinished results has to show in a table with these metrics.
     pub(super) fn value_of<'b>(
         &self,
         results: &Results<'_>,
-        wanted: &BTreeSet<&str>,
+        metrics: &[&Metric],
         index: usize,
     ) -> Option<Cow<'b, CellSummary>> {
-        self.beside_companion(CellSummary::of_metrics(results, index, wanted).map(Cow::Owned), index)
+        self.beside_companion(CellSummary::of_metrics(results, index, metrics).map(Cow::Owned), index)
     }
 
     fn beside_companion<'b>(

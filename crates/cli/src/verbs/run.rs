@@ -13,6 +13,7 @@ use crate::output::say;
 use crate::timed::Timed;
 use crate::{Failure, machine, output};
 use airtcp_experiment::html::StoredWorld;
+use airtcp_experiment::metric::Metric;
 use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{
     self, Interruptible, Journal, Observer, Opening, Results, RunOptions, Shard, directory,
@@ -22,7 +23,6 @@ use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,8 +166,8 @@ fn companion(root: &Path, scenario: &Scenario) -> Option<StoredWorld> {
 struct Printed<'a> {
     layout: &'a Layout,
     text: TextTable<'a>,
-    /// Names of the metrics in it.
-    metrics: BTreeSet<&'static str>,
+    /// The metrics in it.
+    metrics: Vec<&'static Metric>,
 }
 
 /// Prints a row once all of its cells are done, in the order of the table.

@@ -221,8 +221,10 @@ impl<'a> Comparison<'a> {
         let first = self.entries[0].cells.get(key).copied();
         for (index, entry) in self.entries.iter().enumerate() {
             let cell = entry.cells.get(key).copied();
-            let text = cell.map_or_else(|| "–".into(), |cell| measure.text(cell));
-            row += &format!("<td class=\"first\"{}><span>{text}</span></td>", super::tables::interval(measure, cell));
+            let reading = cell.and_then(|cell| measure.reading(cell));
+            let text = reading.as_ref().map_or_else(|| "–".into(), |reading| measure.write(reading.median));
+            let interval = reading.map_or_else(String::new, |reading| super::tables::interval(measure, &reading));
+            row += &format!("<td class=\"first\"{interval}><span>{text}</span></td>");
             if index == 0 {
                 continue;
             }

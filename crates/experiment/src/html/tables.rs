@@ -2,7 +2,7 @@
 
 use crate::figure::svg::COLOURS;
 use crate::markup::escape;
-use crate::results::summary::CellSummary;
+use crate::results::summary::{CellSummary, Reading};
 use crate::table::measure::Measure;
 use crate::table::{Group, Layout};
 use std::fmt::Write;
@@ -65,25 +65,23 @@ fn put_cells(text: &mut String, index: usize, group: &Group, cell: Option<&CellS
             let _ = write!(text, "<td{}>–</td>", class(column));
             continue;
         };
-        let interval = interval(measure, Some(cell));
-        let bar = match measure.reading(cell).filter(|_| measure.name == "of_ceiling") {
-            Some(share) => {
-                format!(
-                    "<b class=\"bar s{}\" style=\"width:{:.1}%\"></b>",
-                    index % COLOURS.len(),
-                    share.median.clamp(0.0, 1.0) * 100.0
-                )
-            }
-            None => String::new(),
+        let Some(reading) = measure.reading(cell) else {
+            let _ = write!(text, "<td{}><span>–</span></td>", class(column));
+            continue;
         };
-        let _ = write!(text, "<td{}{interval}>{bar}<span>{}</span></td>", class(column), measure.text(cell));
+        let bar = (measure.name == "of_ceiling").then(|| {
+            let percent = reading.median.clamp(0.0, 1.0) * 100.0;
+            format!("<b class=\"bar s{}\" style=\"width:{percent:.1}%\"></b>", index % COLOURS.len())
+        });
+        let bar = bar.unwrap_or_default();
+        let (interval, median) = (interval(measure, &reading), measure.write(reading.median));
+        let _ = write!(text, "<td{}{interval}>{bar}<span>{median}</span></td>", class(column));
     }
 }
 
 /// The interval of a value, as an attribute that shows on hover.
-pub fn interval(measure: &Measure, cell: Option<&CellSummary>) -> String {
-    let interval = cell.and_then(|cell| measure.reading(cell)?.ci95);
-    interval.map_or_else(String::new, |[low, high]| {
+pub fn interval(measure: &Measure, reading: &Reading) -> String {
+    reading.ci95.map_or_else(String::new, |[low, high]| {
         format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit.label())
     })
 }

@@ -2,7 +2,7 @@
 //! from row to row, nothing of the clock or the machine, so that in the simulator a seed gives the same bytes.
 
 use super::Results;
-use super::data::{self, Kind, TABLES, Table, Value};
+use super::data::{self, Kind, Rows, TABLES, Table, Value, Values};
 use super::summary::Summary;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -11,7 +11,8 @@ use parquet::file::properties::{DEFAULT_WRITE_BATCH_SIZE, WriterProperties, Writ
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,22 +29,43 @@ const ROWS_PER_BATCH: usize = DEFAULT_WRITE_BATCH_SIZE;
 pub fn write(directory: &Path, results: &Results<'_>, summary: &Summary) -> io::Result<()> {
     let create = |table: &&Table| Writer::create(&directory.join(table.file), &data::columns(results.scenario, table));
     let mut writers = TABLES.iter().map(create).collect::<io::Result<Vec<_>>>()?;
-    data::rows(results, summary, &mut |table, row| writers[table.index].put(row))?;
+    data::rows(results, summary, &mut |table, rows| writers[table.index].put(&rows))?;
     writers.into_iter().try_for_each(Writer::finish)
 }
 
 /// A file that is being written.
 struct Writer {
-    file: SerializedFileWriter<BufWriter<File>>,
+    file: SerializedFileWriter<Unhurried>,
     columns: Vec<Column>,
     rows: usize,
 }
 
-/// The values of one column that wait for their row group; levels say which are there.
+/// A file that what was written reaches when there is enough of it: the encoder would have it there after every column.
+struct Unhurried(BufWriter<File>);
+
+impl Write for Unhurried {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.0.write(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The values of one column that wait for their row group.
 enum Column {
     Text(Runs<ByteArray>),
-    Integer(Vec<i64>, Runs<i16>),
-    Real(Vec<f64>, Runs<i16>),
+    Integer(Numbers<i64>),
+    Real(Numbers<f64>),
+}
+
+/// Numbers of a column, some of which may be missing.
+struct Numbers<T> {
+    /// Those that are there, in a list of their own for each batch of rows: no list becomes so long that it has to move.
+    batches: Vec<Vec<T>>,
+    /// Which are there.
+    levels: Runs<i16>,
 }
 
 /// Items many of which are as the one before: each different one, and how many of it follow each other.
@@ -57,26 +79,34 @@ impl Writer {
         let properties = WriterProperties::builder().set_created_by(created_by);
         let properties =
             columns.iter().fold(properties, |properties, (name, kind)| encoded(properties, name, *kind)).build();
-        let file = BufWriter::new(File::create(path)?);
+        let file = Unhurried(BufWriter::new(File::create(path)?));
         let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(other)?;
         let columns = columns.iter().map(|(_, kind)| Column::of(*kind)).collect();
         Ok(Writer { file, columns, rows: 0 })
     }
 
-    /// One row; a value for each column, of its kind.
-    fn put(&mut self, row: [&[Value<'_>]; 2]) -> io::Result<()> {
-        debug_assert_eq!(row[0].len() + row[1].len(), self.columns.len());
-        let (key, rest) = self.columns.split_at_mut(row[0].len());
-        for (columns, values) in [(key, row[0]), (rest, row[1])] {
-            columns.iter_mut().zip(values).for_each(|(column, value)| column.put(*value));
+    fn put(&mut self, rows: &Rows<'_>) -> io::Result<()> {
+        debug_assert_eq!(rows.columns().count(), self.columns.len());
+        let mut begin = 0;
+        while begin < rows.count {
+            let room = ROWS_PER_BATCH - self.rows % ROWS_PER_BATCH;
+            let is_new = room == ROWS_PER_BATCH;
+            let here = begin..rows.count.min(begin + room);
+            for (column, values) in self.columns.iter_mut().zip(rows.columns()) {
+                column.put(values, here.clone(), is_new);
+            }
+            self.rows += here.len();
+            begin = here.end;
+            if self.rows == ROWS_PER_GROUP {
+                self.write_group()?;
+            }
         }
-        self.rows += 1;
-        if self.rows == ROWS_PER_GROUP { self.write_group() } else { Ok(()) }
+        Ok(())
     }
 
     fn finish(mut self) -> io::Result<()> {
         self.write_group()?;
-        self.file.close().map(drop).map_err(other)
+        self.file.into_inner().map_err(other)?.0.flush()
     }
 
     fn write_group(&mut self) -> io::Result<()> {
@@ -97,29 +127,26 @@ impl Column {
     fn of(kind: Kind) -> Column {
         match kind {
             Kind::Text => Column::Text(Runs::new()),
-            Kind::Integer => Column::Integer(Vec::new(), Runs::new()),
-            Kind::Real => Column::Real(Vec::new(), Runs::new()),
+            Kind::Integer => Column::Integer(Numbers::new()),
+            Kind::Real => Column::Real(Numbers::new()),
         }
     }
 
-    fn put(&mut self, value: Value<'_>) {
-        match (self, value) {
-            (Column::Text(values), Value::Text(text)) => {
-                values.put(|last| last.data() == text.as_bytes(), || text.into());
+    /// Those of `values` that belong to the rows `here`, of which the first `is_new` if a batch begins with it.
+    fn put(&mut self, values: Values<'_>, here: Range<usize>, is_new: bool) {
+        let times = here.len();
+        match (self, values) {
+            (Column::Text(texts), Values::Same(Value::Text(text))) => {
+                texts.put(times, |last| last.data() == text.as_bytes(), || text.into());
             }
-            (Column::Integer(values, levels), Value::Integer(number)) => {
-                levels.put_level(number.is_some());
-                if let Some(number) = number {
-                    // Parquet keeps an unsigned integer in the bits of a signed one.
-                    values.push(number.cast_signed());
-                }
+            // Parquet keeps an unsigned integer in the bits of a signed one.
+            (Column::Integer(numbers), Values::Same(Value::Integer(number))) => {
+                numbers.put(number.map(u64::cast_signed), times, is_new);
             }
-            (Column::Real(values, levels), Value::Real(number)) => {
-                levels.put_level(number.is_some());
-                if let Some(number) = number {
-                    values.push(number);
-                }
+            (Column::Integer(numbers), Values::Integers(each)) => {
+                numbers.put_each(each[here].iter().map(|number| number.cast_signed()), is_new);
             }
+            (Column::Real(numbers), Values::Same(Value::Real(number))) => numbers.put(number, times, is_new),
             _ => unreachable!("a value of another kind than its column"),
         }
     }
@@ -131,25 +158,47 @@ impl Column {
                 let writer = writer.typed::<ByteArrayType>();
                 values.take_batches(|batch| writer.write_batch(batch, None, None).map(drop))
             }
-            Column::Integer(values, levels) => write_numbers::<Int64Type>(writer, values, levels),
-            Column::Real(values, levels) => write_numbers::<DoubleType>(writer, values, levels),
+            Column::Integer(numbers) => numbers.write::<Int64Type>(writer),
+            Column::Real(numbers) => numbers.write::<DoubleType>(writer),
         }
     }
 }
 
-/// Writes `values`, of which `levels` say where they are, and forgets both.
-fn write_numbers<T: DataType>(
-    writer: &mut SerializedColumnWriter<'_>,
-    values: &mut Vec<T::T>,
-    levels: &mut Runs<i16>,
-) -> Result<(), ParquetError> {
-    let (writer, values) = (writer.typed::<T>(), std::mem::take(values));
-    let mut rest = values.as_slice();
-    levels.take_batches(|batch| {
-        let here;
-        (here, rest) = rest.split_at(batch.iter().filter(|level| **level == 1).count());
-        writer.write_batch(here, Some(batch), None).map(drop)
-    })
+impl<T: Copy> Numbers<T> {
+    fn new() -> Numbers<T> {
+        Numbers { batches: Vec::new(), levels: Runs::new() }
+    }
+
+    /// The same number, or none, `times` times.
+    fn put(&mut self, number: Option<T>, times: usize, is_new: bool) {
+        match number {
+            Some(number) => self.put_each(std::iter::repeat_n(number, times), is_new),
+            None => {
+                if is_new {
+                    self.batches.push(Vec::new());
+                }
+                self.levels.put_level(0, times);
+            }
+        }
+    }
+
+    fn put_each(&mut self, numbers: impl ExactSizeIterator<Item = T>, is_new: bool) {
+        if is_new {
+            self.batches.push(Vec::with_capacity(ROWS_PER_BATCH));
+        }
+        self.levels.put_level(1, numbers.len());
+        self.batches.last_mut().expect("the first row begins a batch").extend(numbers);
+    }
+
+    /// Writes the numbers and forgets them.
+    fn write<D: DataType<T = T>>(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let writer = writer.typed::<D>();
+        let mut batches = self.batches.drain(..);
+        self.levels.take_batches(|levels| {
+            let numbers = batches.next().expect("as many batches of numbers as of levels");
+            writer.write_batch(&numbers, Some(levels), None).map(drop)
+        })
+    }
 }
 
 impl<T: Clone> Runs<T> {
@@ -157,11 +206,11 @@ impl<T: Clone> Runs<T> {
         Runs(Vec::new())
     }
 
-    /// One more: the last again if it `is_same`, else what `make` makes.
-    fn put(&mut self, is_same: impl FnOnce(&T) -> bool, make: impl FnOnce() -> T) {
+    /// More of one item: of the last if it `is_same`, else of what `make` makes.
+    fn put(&mut self, times: usize, is_same: impl FnOnce(&T) -> bool, make: impl FnOnce() -> T) {
         match self.0.last_mut() {
-            Some((last, times)) if is_same(last) => *times += 1,
-            _ => self.0.push((make(), 1)),
+            Some((last, so_far)) if is_same(last) => *so_far += times,
+            _ => self.0.push((make(), times)),
         }
     }
 
@@ -192,9 +241,8 @@ impl<T: Clone> Runs<T> {
 }
 
 impl Runs<i16> {
-    fn put_level(&mut self, is_there: bool) {
-        let level = i16::from(is_there);
-        self.put(|last| *last == level, || level);
+    fn put_level(&mut self, level: i16, times: usize) {
+        self.put(times, |last| *last == level, || level);
     }
 }
 
@@ -233,7 +281,7 @@ mod tests {
         let all: Vec<usize> = (0..).zip(lengths).flat_map(|(item, length)| vec![item; length]).collect();
         for rows in [0, 1, 1023, 1024, 1025, 2048, all.len()] {
             let mut runs = Runs::new();
-            all[..rows].iter().for_each(|item| runs.put(|last| last == item, || *item));
+            all[..rows].iter().for_each(|item| runs.put(1, |last| last == item, || *item));
             let mut batches: Vec<Vec<usize>> = Vec::new();
             let put = |batch: &[usize]| -> Result<(), ()> {
                 batches.push(batch.to_vec());

@@ -28,10 +28,10 @@ pub struct Reading {
 }
 
 impl Readings {
-    /// Every metric that the runs tell and that is `wanted`, in the order of the table.
-    pub(super) fn of(runs: &[Run<'_>], wanted: &dyn Fn(&Metric) -> bool) -> Readings {
+    /// Those of `metrics` that the runs tell, in their order.
+    pub(super) fn of(runs: &[Run<'_>], metrics: &[&Metric]) -> Readings {
         let mut row = Fields::new();
-        put(&mut row, runs, wanted);
+        put(&mut row, runs, metrics);
         Readings(row)
     }
 
@@ -41,10 +41,11 @@ impl Readings {
         let below = |node, rest: &str| {
             rest.split('.').try_fold(node, |node: &Value, part| match node {
                 Value::Array(items) => items.iter().find(|item| item["name"] == part),
-                _ => node.get(part),
+                Value::Object(fields) => field(fields, part),
+                _ => None,
             })
         };
-        reading(rest.map_or(self.0.get(first), |rest| below(self.0.get(first)?, rest))?)
+        reading(rest.map_or(field(&self.0, first), |rest| below(field(&self.0, first)?, rest))?)
     }
 
     /// Puts a reading where another name finds it.
@@ -85,8 +86,12 @@ impl Readings {
     }
 }
 
-/// A value as it stands in the file: a number, or an object with the fields of a reading. There are few of them, so to walk over them
-/// is faster than to look each up.
+/// The field called `name`. An object has so few that to walk over them is faster than to look one up.
+fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
+    fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+/// A value as it stands in the file: a number, or an object with the fields of a reading. Again a walk is faster.
 fn reading(node: &Value) -> Option<Reading> {
     let Value::Object(fields) = node else {
         return Some(Reading { median: node.as_f64()?, ci95: None, runs: Vec::new() });
@@ -104,8 +109,7 @@ fn reading(node: &Value) -> Option<Reading> {
     Some(Reading { median: median?, ci95, runs })
 }
 
-fn put(row: &mut Fields, runs: &[Run<'_>], wanted: &dyn Fn(&Metric) -> bool) {
-    let metrics: Vec<&Metric> = metric::all().filter(|metric| wanted(metric)).collect();
+fn put(row: &mut Fields, runs: &[Run<'_>], metrics: &[&Metric]) {
     // All metrics of one flow, probe or counter stand together.
     for family in metrics.chunk_by(|a, b| a.is_family() && b.is_family() && root(a) == root(b)) {
         let members = family[0].members;
@@ -149,7 +153,8 @@ fn insert(fields: &mut Fields, path: &[&str], member: &str, value: Value) {
         [] => {}
         [key] => {
             // To look for the mark takes far longer than to see that there can be none.
-            let key = if key.contains('<') { key.replace("<counter>", member) } else { (*key).to_owned() };
+            let is_mark = !member.is_empty() && key.contains('<');
+            let key = if is_mark { key.replace("<counter>", member) } else { (*key).to_owned() };
             fields.insert(key, value);
         }
         [list, "<name>", rest @ ..] => {

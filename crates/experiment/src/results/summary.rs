@@ -11,7 +11,7 @@ pub use super::lines::to_text;
 pub use super::readings::{Reading, Readings};
 
 use super::{CellState, Results, estimate, median, statistics::round};
-use crate::metric::Run;
+use crate::metric::{self, Metric, Run};
 use crate::scenario::{Cell, FigureSpec, Scenario};
 use crate::world::{EmulatorReport, RunOutcome, Verdict};
 use indexmap::IndexMap;
@@ -180,7 +180,7 @@ impl CellSummary {
     pub fn of(results: &Results<'_>, index: usize) -> Option<CellSummary> {
         let outcomes = results.outcomes(index)?;
         let runs = results.runs(index)?;
-        let mut readings = Readings::of(&runs, &|_| true);
+        let mut readings = Readings::of(&runs, &metric::all().collect::<Vec<_>>());
         for name in results.scenario.figures.iter().flat_map(FigureSpec::measures_of_runs) {
             readings.put_runs(name, &runs);
         }
@@ -203,9 +203,9 @@ impl CellSummary {
         })
     }
 
-    /// Of one cell only the metrics with the names `wanted`, while there is no summary yet; `None` unless it is done.
-    pub fn of_metrics(results: &Results<'_>, index: usize, wanted: &BTreeSet<&str>) -> Option<CellSummary> {
-        let readings = Readings::of(&results.runs(index)?, &|metric| wanted.contains(metric.name));
+    /// Of one cell only these metrics, while there is no summary yet; `None` unless it is done.
+    pub fn of_metrics(results: &Results<'_>, index: usize, metrics: &[&Metric]) -> Option<CellSummary> {
+        let readings = Readings::of(&results.runs(index)?, metrics);
         Some(CellSummary { readings, ..CellSummary::default() })
     }
 

@@ -66,7 +66,7 @@ fn check(
     for (_, trace) in settings.traces_mut() {
         traces::load(keys, trace, is_reverse, files)?;
     }
-    let long = format!("a delay of more than {LONGEST} is a mistake");
-    let in_bounds = if settings.delay.longest() > LONGEST { Err(long) } else { settings.check() };
-    in_bounds.map_err(|reason| Problem::Topology(format!("{}: {reason}", keys.place)).at(keys.origin))
+    let is_long = settings.delay.longest() > LONGEST;
+    let checked = if is_long { Err(format!("a delay of more than {LONGEST} is a mistake")) } else { settings.check() };
+    checked.map_err(|reason| Problem::Topology(format!("{}: {reason}", keys.place)).at(keys.origin))
 }

@@ -8,9 +8,9 @@ mod text;
 
 pub use text::{Style, TextTable, fit, markdown};
 
-use crate::metric;
+use crate::metric::{self, Metric};
 use crate::scenario::{Scenario, TableSpec};
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use measure::Measure;
 use std::collections::BTreeSet;
 
@@ -44,10 +44,11 @@ pub struct Row {
 }
 
 impl Layout {
-    /// Names of the metrics that it shows.
-    pub fn metrics(&self) -> BTreeSet<&'static str> {
+    /// The metrics that it shows, in the order of all.
+    pub fn metrics(&self) -> Vec<&'static Metric> {
         let measures = self.groups.iter().flat_map(|group| &group.measures);
-        measures.filter_map(|measure| Some(metric::find(&measure.name)?.0.name)).collect()
+        let shown: BTreeSet<&str> = measures.filter_map(|measure| Some(metric::find(&measure.name)?.0.name)).collect();
+        metric::all().filter(|metric| shown.contains(metric.name)).collect()
     }
 
     /// Lays `spec` out; the order of rows and groups is that of the scenario's cells.
@@ -59,15 +60,12 @@ impl Layout {
                 .map(|(_, label)| label.clone())
                 .collect()
         };
-        let (mut groups, mut rows): (IndexSet<Vec<String>>, Vec<Row>) = (IndexSet::new(), Vec::new());
+        let (mut groups, mut rows) = (IndexSet::new(), IndexMap::<Vec<String>, Vec<usize>>::new());
         for cell in 0..scenario.cells.len() {
-            let (labels, group) = (labels_of(cell, &spec.rows), labels_of(cell, &spec.columns));
-            groups.insert(group);
-            match rows.iter_mut().find(|row| row.labels == labels) {
-                Some(row) => row.cells.push(cell),
-                None => rows.push(Row { labels, cells: vec![cell] }),
-            }
+            groups.insert(labels_of(cell, &spec.columns));
+            rows.entry(labels_of(cell, &spec.rows)).or_default().push(cell);
         }
+        let rows: Vec<Row> = rows.into_iter().map(|(labels, cells)| Row { labels, cells }).collect();
         let group = |(index, labels): (usize, Vec<String>)| {
             let is_baseline = rows
                 .iter()

@@ -28,11 +28,37 @@ pub enum Value<'a> {
     Real(Option<f64>),
 }
 
-/// Takes a row of a table.
-type Put<'a, E> = &'a mut dyn FnMut(&'static Table, [&[Value<'_>]; 2]) -> Result<(), E>;
+/// The values of a column in some rows that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Values<'a> {
+    /// The same in each.
+    Same(Value<'a>),
+    /// A whole number in each.
+    Integers(&'a [u64]),
+}
 
-/// Gives `put` every row of every table: a value for each of [`columns`], of its kind; first those that many rows begin with, then
-/// those behind them. `summary` is that of the results.
+/// Rows of a table that follow each other, by columns: for each of [`columns`] its values, which are of its kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// How many.
+    pub count: usize,
+    /// What each begins with: which cell it is, and which run.
+    pub key: &'a [Value<'a>],
+    /// The columns behind that.
+    pub values: &'a [Values<'a>],
+}
+
+impl Rows<'_> {
+    /// What the columns hold, in their order.
+    pub fn columns(&self) -> impl Iterator<Item = Values<'_>> {
+        self.key.iter().map(|value| Values::Same(*value)).chain(self.values.iter().copied())
+    }
+}
+
+/// Takes rows of a table.
+type Put<'a, E> = &'a mut dyn FnMut(&'static Table, Rows<'_>) -> Result<(), E>;
+
+/// Gives `put` every row of every table. `summary` is that of the results.
 ///
 /// # Errors
 /// The first of `put`.
@@ -102,6 +128,15 @@ impl<'a> Axis<'a> {
     }
 }
 
+fn put_row<const N: usize, E>(
+    table: &'static Table,
+    key: &[Value<'_>],
+    values: &[Value<'_>; N],
+    put: Put<'_, E>,
+) -> Result<(), E> {
+    put(table, Rows { count: 1, key, values: &values.map(Values::Same) })
+}
+
 /// What tables show of a cell.
 fn put_cell<E>(key: &[Value<'_>], runs: &[Run<'_>], summary: &CellSummary, put: Put<'_, E>) -> Result<(), E> {
     for metric in metric::all() {
@@ -114,7 +149,7 @@ fn put_cell<E>(key: &[Value<'_>], runs: &[Run<'_>], summary: &CellSummary, put: 
             let Some(reading) = summary.readings.get(&name) else { continue };
             let end = |index: usize| reading.ci95.map(|ends| ends[index]);
             let [median, low, high] = [Some(reading.median), end(0), end(1)].map(Value::Real);
-            put(&CELLS, [key, &[Value::Text(&name), median, low, high]])?;
+            put_row(&CELLS, key, &[Value::Text(&name), median, low, high], put)?;
         }
     }
     Ok(())
@@ -122,33 +157,35 @@ fn put_cell<E>(key: &[Value<'_>], runs: &[Run<'_>], summary: &CellSummary, put: 
 
 fn put_run<E>(key: &[Value<'_>], is_first: bool, run: &Run<'_>, put: Put<'_, E>) -> Result<(), E> {
     for flow in &run.outcome.flows {
-        put(&RUNS, [key, &Vec::from_iter(values_of(flow, run.ceiling_bps))])?;
+        put_row(&RUNS, key, &values_of(flow, run.ceiling_bps), put)?;
     }
     put_metrics(key, run, put)?;
     put_counters(key, run.outcome, put)?;
     if is_first {
-        over_time::each(run.outcome, &mut |values| put(&SERIES, [key, values]))?;
+        over_time::each(run.outcome, &mut |count, values| put(&SERIES, Rows { count, key, values }))?;
     }
     Ok(())
 }
 
-fn values_of(flow: &FlowOutcome, ceiling_bps: Option<f64>) -> impl Iterator<Item = Value<'_>> {
-    let first = [Value::Text(&flow.name), Value::Real(Some(rates::rate_of(flow))), Value::Real(ceiling_bps)];
-    let integers = [
-        Some(flow.window_bytes),
-        Some(flow.window.as_nanos()),
-        Some(flow.total_bytes),
-        flow.completion.map(airtcp_core::Duration::as_nanos),
-        flow.transfer.map(airtcp_core::Duration::as_nanos),
-        Some(flow.retransmitted_segments),
-        Some(flow.rtos),
-        Some(flow.rtt.p50),
-        Some(flow.rtt.p95),
-        Some(flow.rtt.p99),
-        Some(u64::from(flow.segment_bytes)),
-        Some(flow.longest_stall.as_nanos()),
-    ];
-    first.into_iter().chain(integers.into_iter().map(Value::Integer))
+fn values_of(flow: &FlowOutcome, ceiling_bps: Option<f64>) -> [Value<'_>; 15] {
+    let whole = |number: u64| Value::Integer(Some(number));
+    [
+        Value::Text(&flow.name),
+        Value::Real(Some(rates::rate_of(flow))),
+        Value::Real(ceiling_bps),
+        whole(flow.window_bytes),
+        whole(flow.window.as_nanos()),
+        whole(flow.total_bytes),
+        Value::Integer(flow.completion.map(airtcp_core::Duration::as_nanos)),
+        Value::Integer(flow.transfer.map(airtcp_core::Duration::as_nanos)),
+        whole(flow.retransmitted_segments),
+        whole(flow.rtos),
+        whole(flow.rtt.p50),
+        whole(flow.rtt.p95),
+        whole(flow.rtt.p99),
+        whole(u64::from(flow.segment_bytes)),
+        whole(flow.longest_stall.as_nanos()),
+    ]
 }
 
 /// Every metric that the run tells.
@@ -157,7 +194,7 @@ fn put_metrics<E>(key: &[Value<'_>], run: &Run<'_>, put: Put<'_, E>) -> Result<(
         for member in &*metric.members.in_run(run.outcome) {
             if let Some(value) = metric.of(run, member) {
                 let name = metric.named(member);
-                put(&METRICS, [key, &[Value::Text(&name), Value::Real(Some(value))]])?;
+                put_row(&METRICS, key, &[Value::Text(&name), Value::Real(Some(value))], put)?;
             }
         }
     }
@@ -166,8 +203,8 @@ fn put_metrics<E>(key: &[Value<'_>], run: &Run<'_>, put: Put<'_, E>) -> Result<(
 
 fn put_counters<E>(key: &[Value<'_>], outcome: &RunOutcome, put: Put<'_, E>) -> Result<(), E> {
     let mut put = |[of, place, name]: [&str; 3], count: u64| {
-        let count = Value::Integer(Some(count));
-        put(&COUNTERS, [key, &[Value::Text(of), Value::Text(place), Value::Text(name), count]])
+        let values = [Value::Text(of), Value::Text(place), Value::Text(name), Value::Integer(Some(count))];
+        put_row(&COUNTERS, key, &values, put)
     };
     for scheme in &outcome.schemes {
         scheme.counters.iter().try_for_each(|(name, count)| put(["scheme", &scheme.name, name], *count))?;

@@ -1,72 +1,60 @@
 //! The first run of a cell over time: a row for each sample.
 
-use super::Value;
+use super::{Value, Values};
 use crate::results::series::goodput_bps;
-use crate::world::RunOutcome;
+use crate::world::{BeliefSample, RunOutcome, Sample};
 
-/// Columns between `at_ns` and the end of a row, by whose they are.
-enum Values {
-    /// `goodput_bps`, `cwnd_bytes`, `rtt_ns`, `repairs`, `delivered_bytes`, `acked_bytes`.
-    Flow([u64; 6]),
-    /// `rate_bps`.
-    Link(u64),
-    /// `rate_bps`, `link_wait_ns`, `queue_bytes`.
-    Scheme([u64; 3]),
-    /// `level`.
-    Level(u64),
-}
+/// Columns behind `of`, `name` and `at_ns`: `goodput_bps`, `cwnd_bytes`, `rtt_ns`, `repairs`, `delivered_bytes`, `acked_bytes`,
+/// `rate_bps`, `link_wait_ns`, `queue_bytes`, `level`.
+const COLUMNS: usize = 10;
+/// The first of them that each of these has.
+const FLOW: usize = 0;
+const LINK: usize = 6;
+const SCHEME: usize = 6;
+const LEVEL: usize = 9;
 
-impl Values {
-    fn of(&self) -> &'static str {
-        match self {
-            Values::Flow(_) => "flow",
-            Values::Link(_) => "link",
-            Values::Scheme(_) => "scheme",
-            Values::Level(_) => "level",
-        }
-    }
+/// Takes so many rows, by what stands behind the key in each.
+type Put<'a, E> = &'a mut dyn FnMut(usize, &[Values<'_>]) -> Result<(), E>;
 
-    /// One field for each column.
-    fn fields(self) -> [Option<u64>; 10] {
-        let mut fields = [None; 10];
-        match self {
-            Values::Flow(values) => fields[..6].copy_from_slice(&values.map(Some)),
-            Values::Link(rate) => fields[6] = Some(rate),
-            Values::Scheme(values) => fields[6..9].copy_from_slice(&values.map(Some)),
-            Values::Level(level) => fields[9] = Some(level),
-        }
-        fields
-    }
-}
-
-/// Gives `put` what stands behind the key in each row.
-pub(super) fn each<'a, E>(
-    outcome: &'a RunOutcome,
-    put: &mut dyn FnMut(&[Value<'a>]) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut put = |name: &'a str, at_ns: u64, values: Values| {
-        let mut row = [Value::Integer(None); 13];
-        (row[0], row[1], row[2]) = (Value::Text(values.of()), Value::Text(name), Value::Integer(Some(at_ns)));
-        row[3..].copy_from_slice(&values.fields().map(Value::Integer));
-        put(&row)
+/// Gives `put` the rows of each flow, link, scheme and level.
+pub(super) fn each<E>(outcome: &RunOutcome, put: Put<'_, E>) -> Result<(), E> {
+    let mut put = |[of, name]: [&str; 2], first: usize, columns: &[Vec<u64>]| {
+        let [at, columns @ ..] = columns else { return Ok(()) };
+        let mut row = [Values::Same(Value::Integer(None)); 3 + COLUMNS];
+        row[..2].copy_from_slice(&[of, name].map(|text| Values::Same(Value::Text(text))));
+        row[2] = Values::Integers(at);
+        row[3 + first..].iter_mut().zip(columns).for_each(|(place, column)| *place = Values::Integers(column));
+        put(at.len(), &row)
     };
     for flow in &outcome.flows {
-        for (sample, goodput) in flow.series.iter().zip(goodput_bps(&flow.series)) {
-            let values = [goodput, sample.cwnd, sample.rtt.as_nanos(), sample.repairs, sample.delivered, sample.acked];
-            put(&flow.name, sample.at.as_nanos(), Values::Flow(values))?;
-        }
+        let column = |value: fn(&Sample) -> u64| flow.series.iter().map(value).collect();
+        let columns = [
+            column(|sample| sample.at.as_nanos()),
+            goodput_bps(&flow.series).collect(),
+            column(|sample| sample.cwnd),
+            column(|sample| sample.rtt.as_nanos()),
+            column(|sample| sample.repairs),
+            column(|sample| sample.delivered),
+            column(|sample| sample.acked),
+        ];
+        put(["flow", &flow.name], FLOW, &columns)?;
     }
+    let pairs = |samples: &[(u64, u64)]| <[Vec<u64>; 2]>::from(samples.iter().copied().unzip());
     for link in &outcome.link_rates {
-        link.samples.iter().try_for_each(|(at, bps)| put(&link.name, *at, Values::Link(*bps)))?;
+        put(["link", &link.name], LINK, &pairs(&link.samples))?;
     }
     for belief in &outcome.beliefs {
-        for sample in &belief.samples {
-            let values = [sample.rate_bps, sample.link_wait.as_nanos(), sample.queue_bytes];
-            put(&belief.name, sample.at.as_nanos(), Values::Scheme(values))?;
-        }
+        let column = |value: fn(&BeliefSample) -> u64| belief.samples.iter().map(value).collect();
+        let columns = [
+            column(|sample| sample.at.as_nanos()),
+            column(|sample| sample.rate_bps),
+            column(|sample| sample.link_wait.as_nanos()),
+            column(|sample| sample.queue_bytes),
+        ];
+        put(["scheme", &belief.name], SCHEME, &columns)?;
     }
     for level in &outcome.levels {
-        level.samples.iter().try_for_each(|(at, value)| put(&level.name, *at, Values::Level(*value)))?;
+        put(["level", &level.name], LEVEL, &pairs(&level.samples))?;
     }
     Ok(())
 }
