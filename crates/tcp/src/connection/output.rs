@@ -53,6 +53,17 @@ impl Connection {
         has_segment || !self.is_established()
     }
 
+    /// True if [`Connection::poll_transmit`] would return nothing, of a connection that waits for acknowledgments of all that was
+    /// written. What a poll would note is noted then.
+    #[inline]
+    pub fn rests(&mut self, now: Instant) -> bool {
+        let is_silent = self.receiver.acks.owed != Owed::Now
+            && self.is_established()
+            && self.earlier_ack.is_none()
+            && !self.sender.peer_probe_due;
+        is_silent && self.with_sender(now, |sender, step| sender.rests(step))
+    }
+
     /// Hands everything that is to be sent now to `outlet`: all that [`Connection::poll_transmit`] would return.
     #[inline]
     pub fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
@@ -107,6 +118,31 @@ impl Connection {
             return Some((self.peer_probe(now), false));
         }
         (self.receiver.acks.owed == Owed::Now).then(|| (self.acknowledge(now), true))
+    }
+
+    /// If an acknowledgment that reports nothing selectively is all that [`Connection::poll_transmit`] would return: what it says.
+    /// It counts as sent. [`Connection::acknowledgment`] makes the packet, for who does not keep it back.
+    #[inline]
+    pub fn poll_acknowledgment(&mut self, now: Instant) -> Option<Fields> {
+        let is_all = self.receiver.acks.owed == Owed::Now
+            && self.is_established()
+            && self.earlier_ack.is_none()
+            && !self.sender.has_something_to_send()
+            && !self.sender.peer_probe_due
+            && !self.receiver.acks.has_habits;
+        if !is_all || self.receiver.reports() {
+            return None;
+        }
+        let fields = self.acknowledging_fields(now, self.sender.nxt, TcpFlags::default(), self.ecn_without_new_data());
+        self.note_acknowledged();
+        count_one(&mut self.stats.acks_sent);
+        count_one(&mut self.stats.segments_sent);
+        Some(fields)
+    }
+
+    /// The acknowledgment that says this.
+    pub fn acknowledgment(&mut self, fields: &Fields) -> Packet {
+        Packet::tcp_bytes_in(self.spare.take(), &self.flow, fields, Bytes::new())
     }
 
     #[cold]
@@ -305,8 +341,12 @@ mod tests {
 
     /// A client and a server between which the handshake is over but for its last acknowledgment, and the packets of it.
     fn pair(now: Instant) -> ([Connection; 2], [Packet; 2]) {
+        pair_of(&Config::default(), now)
+    }
+
+    fn pair_of(config: &Config, now: Instant) -> ([Connection; 2], [Packet; 2]) {
         let opening = |local, remote, id| Opening {
-            config: Config::default(),
+            config: config.clone(),
             local: at(local),
             remote: at(remote),
             initial_sequence: SeqNum(7),
@@ -336,6 +376,48 @@ mod tests {
         let data: Vec<&Packet> = pool.sent.iter().filter(|packet| packet.payload_len() > 0).collect();
         assert!(data.len() > 5 && pool.taken >= data.len() - 1 && pool.taken <= data.len(), "{}", pool.taken);
         assert!(data.iter().all(|packet| packet.tcp().is_some() && packet.ip().destination == at(2).address));
+    }
+
+    #[test]
+    fn who_rests_sends_nothing_and_is_as_after_a_poll() {
+        let [mut rested, mut acknowledged] = [0; 2];
+        let mut finals = Vec::new();
+        for looks in [false, true] {
+            let mut now = Instant::ZERO;
+            let (mut ends, _) = pair_of(&Config::without_habits(), now);
+            for step in 0..300 {
+                now += Duration::from_millis(3);
+                if step % 5 == 0 && step < 250 {
+                    ends[0].write_virtual(step * 40);
+                }
+                for (from, to) in [(0, 1), (1, 0)] {
+                    if ends[from].poll_timeout().is_some_and(|due| due <= now) {
+                        ends[from].handle_timeout(now);
+                    }
+                    loop {
+                        if looks && ends[from].rests(now) {
+                            rested += 1;
+                            break;
+                        }
+                        if looks && let Some(fields) = ends[from].poll_acknowledgment(now) {
+                            acknowledged += 1;
+                            let packet = ends[from].acknowledgment(&fields);
+                            ends[to].handle_segment(now, &packet);
+                            continue;
+                        }
+                        let Some(packet) = ends[from].poll_transmit(now) else { break };
+                        // Some are lost.
+                        if step % 37 != 9 || packet.payload_len() == 0 {
+                            ends[to].handle_segment(now, &packet);
+                        }
+                    }
+                }
+            }
+            assert!(ends[1].stats().bytes_delivered > 50_000);
+            finals.push(format!("{ends:?}"));
+        }
+        assert_eq!(finals[0], finals[1]);
+        assert!(rested > 100 && acknowledged > 100, "{rested} {acknowledged}");
     }
 
     #[test]
