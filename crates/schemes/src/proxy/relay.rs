@@ -262,7 +262,7 @@ impl Relay {
         }
         let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
         // After most packets there is nothing to send, or nothing more.
-        if !connection.may_transmit() || connection.rests(cx.now()) {
+        if connection.rests(cx.now()) {
             return None;
         }
         match &mut self.quiet {
