@@ -23,7 +23,7 @@ impl Network<'_> {
         if let Some(tap) = self.tap.get() {
             tap.on_sent(now, direction, &packet);
         }
-        let taken = self.wlans[cell].bss.send(now, from, Entry { packet, to, tracked });
+        let taken = self.wlans[cell].bss.send(now, from, Entry::new(to, packet, tracked));
         if let Err(report) = &taken {
             self.show_lost(now, cell, report);
         }

@@ -299,7 +299,9 @@ impl Element for Station {
     }
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
-        let Some(Pending { slot, number, start, len, clock }) = self.pending.take(cx.now(), status.token) else { return };
+        let Some(Pending { slot, number, start, len, clock }) = self.pending.take(cx.now(), status.token) else {
+            return;
+        };
         if !self.waiting.is_empty() {
             self.drain(cx);
         }
