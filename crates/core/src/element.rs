@@ -268,9 +268,9 @@ pub trait Io {
     }
     /// Shows a packet that the element ended to whoever watches the world's packets.
     fn show_discarded(&mut self, _packet: &Packet, _reason: DropReason) {}
-    /// False if nobody watches.
+    /// True if somebody does: what would end as soon as it is made is made only then.
     fn is_watched(&self) -> bool {
-        true
+        false
     }
 }
 
