@@ -15,8 +15,8 @@ const ROW_MAX: usize = 1 << 16;
 struct Awaited<T> {
     note: T,
     sent: Instant,
-    /// When the report on a later one came.
-    overtaken: Option<Instant>,
+    /// When the report on a later one came; the end of time if none has.
+    overtaken: Instant,
 }
 
 /// What is known of packets on their way, by their tokens. Whoever sends sees to its bound with [`Tracker::len`].
@@ -53,7 +53,7 @@ impl<T> Tracker<T> {
         if self.pending.len() >= ROW_MAX {
             self.forget_first();
         }
-        self.pending.push_back(Some(Awaited { note, sent: cx.now(), overtaken: None }));
+        self.pending.push_back(Some(Awaited { note, sent: cx.now(), overtaken: Instant::MAX }));
         self.len += 1;
         Ok(())
     }
@@ -68,7 +68,7 @@ impl<T> Tracker<T> {
         if place > 0 {
             let known = usize::try_from(self.overtaken_to.saturating_sub(self.first_token)).unwrap_or(usize::MAX);
             for earlier in self.pending.range_mut(known.min(place)..place).flatten() {
-                earlier.overtaken = Some(now);
+                earlier.overtaken = now;
             }
         }
         self.overtaken_to = self.overtaken_to.max(token.0);
@@ -100,7 +100,8 @@ impl<T> Tracker<T> {
     pub fn deadline(&self) -> Option<Instant> {
         // Those that were overtaken are the first, and in the order in which they were.
         let first = self.pending.front()?.as_ref()?;
-        Some(first.overtaken.unwrap_or(first.sent.max(self.heard)) + PATIENCE)
+        let since = if first.overtaken < Instant::MAX { first.overtaken } else { first.sent.max(self.heard) };
+        Some(since + PATIENCE)
     }
 }
 

@@ -45,7 +45,10 @@ impl ElementIo<'_, '_> {
     /// The hop that a packet takes through a port; `None` if the node forwards it.
     fn hop_of(&self, port: Port, packet: &Packet) -> Option<Hop> {
         let Exit::Stations(_) = self.place.exit else { return self.hop(port) };
-        let to = address::node_of(&packet.ip().destination).filter(|_| port == Port::LINK)?;
+        if port != Port::LINK {
+            return None;
+        }
+        let to = address::node_of(&packet.ip().destination)?;
         self.network.routes.towards(self.place.node, to).filter(|hop| matches!(hop, Hop::Air(_)))
     }
 
@@ -170,5 +173,9 @@ impl Io for ElementIo<'_, '_> {
         if let Some(tap) = self.network.tap.get() {
             tap.on_dropped(self.now, &self.place.name(&self.network.node_names), packet, reason);
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.network.tap.is_watched()
     }
 }

@@ -1,7 +1,9 @@
 //! What a tap sees is what the run counts.
 
+use crate::common::uploads::Cell;
 use crate::common::{Demo, demo};
 use airtcp_core::{CreateReason, DropReason, Duration, Event, Instant, Packet};
+use airtcp_schemes::papers::as_tcp;
 use airtcp_sim::{Direction, RunSettings, Tap};
 use std::collections::BTreeMap;
 
@@ -81,6 +83,22 @@ fn every_drop_is_seen_with_place_and_reason() {
         assert_eq!(count, drop.packets, "{} {}", drop.place, drop.reason.label());
     }
     assert!(outcome.drops.len() >= 2, "{:?}", outcome.drops);
+}
+
+/// A split that has them stay makes them only for who looks.
+#[test]
+fn acknowledgments_that_stay_at_an_access_point_are_seen_and_the_run_is_the_same() {
+    let (mut topology, wlan, _) = Cell { seconds: 6, ..Cell::of(3, &[]) }.topology();
+    topology.scheme("as-tcp", wlan, &as_tcp::ENTRY);
+    let mut seen = Seen::default();
+    let tapped = topology.run_tapped(&settings(), &mut seen).unwrap();
+    assert_eq!(tapped, topology.run(&settings()).unwrap());
+    let drops = tapped.drops.iter().filter(|drop| drop.reason == DropReason::SUPPRESSED);
+    let counted: Vec<(String, u64)> = drops.map(|drop| (drop.place.clone(), drop.packets)).collect();
+    let looked_at = seen.dropped.iter().filter(|((_, reason), _)| *reason == DropReason::SUPPRESSED);
+    let looked_at: Vec<(String, u64)> = looked_at.map(|((place, _), count)| (place.clone(), *count)).collect();
+    assert!(counted.len() == 4 && counted[0].1 > 300, "{counted:?}");
+    assert_eq!(looked_at, counted);
 }
 
 #[test]

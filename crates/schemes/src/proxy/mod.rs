@@ -244,7 +244,6 @@ impl Element for Proxy {
         let Some((slot, from_client)) = self.find(&flow) else {
             return self.handle_new(cx, port, &flow, packet);
         };
-        self.flows.touch(slot);
         let is_told = self.deliveries == Some(true);
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
         match relay.handle_packet(cx, packet, from_client, is_told) {

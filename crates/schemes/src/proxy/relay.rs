@@ -6,7 +6,7 @@
 
 use super::buffers::Buffers;
 use super::delivery::{Deliveries, Sent};
-use super::quiet::Quiet;
+use super::quiet::{Quiet, Said};
 use super::settings::{Accept, ProxySettings};
 use airtcp_core::{
     ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
@@ -261,25 +261,15 @@ impl Relay {
             return Some((cx.create(refusal, CreateReason::TRANSMIT), false));
         }
         let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
-        if !connection.may_transmit() {
+        // After most packets there is nothing to send, or nothing more.
+        if connection.rests(cx.now()) {
             return None;
         }
-        let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
-        loop {
-            let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
-            let mut packet = cx.create(packet, CreateReason::TRANSMIT);
-            let Some(quiet) = &mut quiet else { return Some((packet, is_last)) };
-            if let Some(flags) = packet.tcp().map(|tcp| tcp.flags).filter(|flags| flags.syn()) {
-                // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
-                packet.set_flags(flags.with(TcpFlags::EMULATED));
-            }
-            if !quiet.keeps(connection, &packet) {
-                return Some((packet, is_last));
-            }
-            cx.emit(Event::ACK_SUPPRESSED);
-            connection.reuse(cx.discard_and_keep(packet, DropReason::SUPPRESSED));
-            if is_last {
-                return None;
+        match &mut self.quiet {
+            Some(quiet) if port == Port::LINK => poll_quiet(connection, quiet, cx),
+            _ => {
+                let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
+                Some((cx.create(packet, CreateReason::TRANSMIT), is_last))
             }
         }
     }
@@ -379,17 +369,53 @@ fn config(settings: &ProxySettings, buffer: ByteSize, port: Port, ecn: bool, rng
 
 /// Bytes, the end of the stream and resets, from one connection to the other.
 fn pass_on(from: &mut Connection, to: &mut Connection) {
-    while from.readable() > 0
+    let mut left = from.readable();
+    while left > 0
         && let Some(chunk) = from.read(to.writable())
     {
         let written = to.write_chunk(&chunk);
         debug_assert_eq!(written, chunk.len(), "no more was read than could be written");
+        left -= written;
     }
     let is_broken = from.close_reason().is_some_and(|reason| reason != CloseReason::Finished);
     if is_broken {
         to.abort();
     } else if from.is_read_finished() && matches!(to.state(), State::Established | State::CloseWait) {
         to.shutdown();
+    }
+}
+
+/// The next packet of a connection that leaves through a link which acknowledges frames itself. Nearly always all that there is is an
+/// acknowledgment that stays here: then no packet comes into being.
+#[inline]
+fn poll_quiet(connection: &mut Connection, quiet: &mut Quiet, cx: &mut Context<'_>) -> Option<(Packet, bool)> {
+    let Some(fields) = connection.poll_acknowledgment(cx.now()) else { return poll_loud(connection, quiet, cx) };
+    if !quiet.keeps(connection, Said::by_acknowledgment(&fields)) {
+        return Some((cx.create(connection.acknowledgment(&fields), CreateReason::TRANSMIT), true));
+    }
+    cx.emit(Event::ACK_SUPPRESSED);
+    cx.discard_unmade(CreateReason::TRANSMIT, DropReason::SUPPRESSED, || connection.acknowledgment(&fields));
+    None
+}
+
+/// The same of any other packet.
+#[inline(never)]
+fn poll_loud(connection: &mut Connection, quiet: &mut Quiet, cx: &mut Context<'_>) -> Option<(Packet, bool)> {
+    loop {
+        let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
+        let mut packet = cx.create(packet, CreateReason::TRANSMIT);
+        if let Some(flags) = packet.tcp().map(|tcp| tcp.flags).filter(|flags| flags.syn()) {
+            // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
+            packet.set_flags(flags.with(TcpFlags::EMULATED));
+        }
+        if !Said::by(&packet).is_some_and(|said| quiet.keeps(connection, said)) {
+            return Some((packet, is_last));
+        }
+        cx.emit(Event::ACK_SUPPRESSED);
+        connection.reuse(cx.discard_and_keep(packet, DropReason::SUPPRESSED));
+        if is_last {
+            return None;
+        }
     }
 }
 

@@ -103,8 +103,7 @@ impl Agreement {
         while aggregate.frames < limits.window as usize {
             let known = self.outstanding.get(aggregate.frames).map(|mpdu| mpdu.bytes);
             let is_in_window = self.next_sequence < self.start() + u64::from(limits.window);
-            let new =
-                || self.waiting.front().filter(|_| is_in_window).map(|(_, entry)| entry.packet.wire_len() + overhead);
+            let new = || self.waiting.front().filter(|_| is_in_window).map(|(_, entry)| entry.bytes + overhead);
             let Some(bytes) = known.or_else(new) else { return };
             let longer = aggregate.with(bytes);
             if aggregate.frames > 0 && longer.bytes > limits.bytes {
@@ -119,13 +118,15 @@ impl Agreement {
 
     /// The first packet that waits becomes a frame.
     fn number_next(&mut self, bytes: u32) {
-        let Some((turn, Entry { packet, tracked, .. })) = self.waiting.pop_front() else { return };
+        let Some((turn, Entry { packet, bytes: packet_bytes, kind, tracked, .. })) = self.waiting.pop_front() else {
+            return;
+        };
         self.outstanding.push_back(Mpdu {
             sequence: self.next_sequence,
             tracked,
-            kind: FrameKind::of(&packet),
+            kind,
             bytes,
-            packet_bytes: packet.wire_len(),
+            packet_bytes,
             tries: 0,
             arrives: false,
             turn,
@@ -223,7 +224,7 @@ impl Agreements {
 
     pub fn push(&mut self, entry: Entry) {
         self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(entry.packet.wire_len());
+        self.backlog.bytes += u64::from(entry.bytes);
         let turn = self.turns;
         self.turns += 1;
         self.of(entry.to).waiting.push_back((turn, entry));

@@ -117,9 +117,12 @@ impl Bss {
 
     /// True if the interface has a ring that is full: the packet should be kept, and [`Report::Room`] follows.
     pub fn refuses(&mut self, from: InterfaceId, bytes: u32) -> bool {
+        if !self.interfaces[from].is_ring {
+            return false;
+        }
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
-        let is_refused = interface.is_ring && !interface.admits(bytes, all_wait);
+        let is_refused = !interface.admits(bytes, all_wait);
         interface.wants_room |= is_refused;
         is_refused
     }
@@ -129,7 +132,7 @@ impl Bss {
     /// # Errors
     /// The report on a packet that was dropped before it could be sent.
     pub fn send(&mut self, now: Instant, from: InterfaceId, entry: Entry) -> Result<(), Report> {
-        let bytes = entry.packet.wire_len();
+        let bytes = entry.bytes;
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
         count_one(&mut interface.counters.packets_in);

@@ -1,5 +1,6 @@
 //! A packet that is given to an interface.
 
+use super::airtime::FrameKind;
 use crate::index::{ElementId, InterfaceId};
 use airtcp_core::{Packet, Token};
 
@@ -12,11 +13,16 @@ pub struct Tracked {
     pub token: Token,
 }
 
-/// A packet for another station of the cell.
+/// A packet for another station of the cell. While it waits nobody need look into it: among many stations it would not be in the near
+/// caches.
 #[derive(Debug)]
 pub struct Entry {
     /// The packet.
     pub packet: Packet,
+    /// Its length on the medium.
+    pub bytes: u32,
+    /// What a frame with it is.
+    pub kind: FrameKind,
     /// Interface that it is for.
     pub to: InterfaceId,
     /// Who is told what becomes of it.
@@ -26,6 +32,7 @@ pub struct Entry {
 impl Entry {
     /// A packet for the interface `to`.
     pub fn new(to: InterfaceId, packet: Packet, tracked: Option<Tracked>) -> Self {
-        Entry { packet, to, tracked }
+        let (bytes, kind) = (packet.wire_len(), FrameKind::of(&packet));
+        Entry { packet, bytes, kind, to, tracked }
     }
 }

@@ -1,7 +1,6 @@
 //! How long an exchange takes and what becomes of it.
 
 use super::agreement::{Aggregate, Limits};
-use super::airtime::FrameKind;
 use super::entry::Entry;
 use super::interface::{Fate, Frame, Interface, Load};
 use super::modulation::Modulation;
@@ -187,13 +186,13 @@ impl Timing {
 
     /// The frame that carries a packet.
     pub fn frame(&mut self, entry: Entry) -> Frame {
-        let Entry { packet, to, tracked } = entry;
-        let bytes = packet.wire_len() + self.overhead;
+        let Entry { packet, bytes, kind, to, tracked } = entry;
+        let bytes = bytes + self.overhead;
         Frame {
             load: Load::Packet,
             to,
             tracked,
-            kind: FrameKind::of(&packet),
+            kind,
             air: self.measure(bytes),
             answer: self.ack,
             bytes,

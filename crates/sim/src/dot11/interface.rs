@@ -207,13 +207,13 @@ impl Interface {
         if let Some(agreements) = &mut self.agreements {
             return agreements.push(entry);
         }
-        self.queued_bytes += u64::from(entry.packet.wire_len());
+        self.queued_bytes += u64::from(entry.bytes);
         self.queue.push_back(entry);
     }
 
     pub fn pop(&mut self) -> Option<Entry> {
         let entry = self.queue.pop_front()?;
-        self.queued_bytes -= u64::from(entry.packet.wire_len());
+        self.queued_bytes -= u64::from(entry.bytes);
         Some(entry)
     }
 
@@ -231,10 +231,10 @@ impl Interface {
         let head = self.head.as_mut().filter(|frame| frame.to != to && frame.tries() == 0)?;
         let index = self.queue.iter().position(|entry| entry.to == to)?;
         let packet = head.packet.take()?;
-        let displaced = Entry { packet, to: head.to, tracked: head.tracked };
+        let displaced = Entry::new(head.to, packet, head.tracked);
         let first = self.queue.remove(index)?;
-        self.queued_bytes += u64::from(displaced.packet.wire_len());
-        self.queued_bytes -= u64::from(first.packet.wire_len());
+        self.queued_bytes += u64::from(displaced.bytes);
+        self.queued_bytes -= u64::from(first.bytes);
         self.queue.push_front(displaced);
         Some(first)
     }

@@ -52,8 +52,7 @@ impl PowerSave {
     }
 
     pub fn keep(&mut self, entry: Entry) {
-        let Entry { packet, to, tracked } = entry;
-        let bytes = packet.wire_len();
+        let Entry { packet, bytes, to, tracked, .. } = entry;
         self.kept[to].push_back(Kept { packet: Some(packet), tracked, bytes, tries: 0 });
     }
 

@@ -40,7 +40,7 @@ impl Bss {
         match length.filter(|_| waiting.expects_more) {
             Some(length) => {
                 riders.backlog.packets += 1;
-                riders.backlog.bytes += u64::from(entry.packet.wire_len());
+                riders.backlog.bytes += u64::from(entry.bytes);
                 waiting.entries.push_back((entry, length));
                 self.lengthen(now, to, from);
                 None

@@ -70,7 +70,7 @@ impl Riders {
     pub fn pop(&mut self, to: InterfaceId, behind: usize) -> Option<Entry> {
         let (entry, _) = self.with.get_mut(&to)?.entries.remove(behind)?;
         self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(entry.packet.wire_len());
+        self.backlog.bytes -= u64::from(entry.bytes);
         Some(entry)
     }
 }

@@ -23,7 +23,7 @@ impl Network<'_> {
         if let Some(tap) = self.tap.get() {
             tap.on_sent(now, direction, &packet);
         }
-        let taken = self.wlans[cell].bss.send(now, from, Entry { packet, to, tracked });
+        let taken = self.wlans[cell].bss.send(now, from, Entry::new(to, packet, tracked));
         if let Err(report) = &taken {
             self.show_lost(now, cell, report);
         }
@@ -40,10 +40,11 @@ impl Network<'_> {
         let Wlan { nodes, is_station, .. } = &self.wlans[cell];
         let is_at_access_point = from == InterfaceId::AP || nodes[InterfaceId::AP] == node;
         let ip = packet.ip();
-        is_at_access_point
-            && [&ip.destination, &ip.source]
-                .into_iter()
-                .all(|address| address::node_of(address).is_some_and(|end| is_station[end]))
+        let is_of_station = |address| address::node_of(address).is_some_and(|end| is_station[end]);
+        // The other end of most is behind the access point: that one is looked at first.
+        let [other, own] =
+            if from == InterfaceId::AP { [&ip.source, &ip.destination] } else { [&ip.destination, &ip.source] };
+        is_at_access_point && is_of_station(other) && is_of_station(own)
     }
 
     /// An interface has room again: those whom it refused are told in a moment.

@@ -63,7 +63,8 @@ impl Departures {
     pub fn of(&self, packet: &Packet) -> Option<&Departure> {
         match &self.first {
             Some(first) if first.is_of(packet) => Some(first),
-            _ => self.among_others(packet),
+            Some(_) => self.among_others(packet),
+            None => None,
         }
     }
 

@@ -10,10 +10,13 @@ pub(super) struct Flow {
     pub sent: Emulation,
     /// Of what comes.
     pub received: Restraint,
+    /// So many have been remembered before.
+    pub number: u32,
 }
 
-impl From<Emulation> for Flow {
-    fn from(sent: Emulation) -> Flow {
-        Flow { sent, received: Restraint::default() }
+impl Flow {
+    /// One that begins.
+    pub fn new(sent: Emulation, number: u32) -> Flow {
+        Flow { sent, received: Restraint::default(), number }
     }
 }

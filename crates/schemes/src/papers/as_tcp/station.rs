@@ -27,11 +27,23 @@ const WINDOW_STEP: u64 = 2 * SEGMENT;
 /// A segment on its way through the medium: the range that a frame carries (AST-4).
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    flow: FlowKey,
+    /// Where its flow is, if that is still the one with this number.
+    slot: u32,
+    number: u32,
     start: Position,
-    end: Position,
+    len: u32,
     /// The sender's clock.
     clock: Option<u32>,
+}
+
+/// How acknowledgments are made.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    /// They allow no more than the other end did.
+    is_honest: bool,
+    tells_gaps: bool,
+    /// Bytes that they allow at most.
+    most: u64,
 }
 
 /// Where the sublayer is.
@@ -48,6 +60,9 @@ pub struct Station {
     place: Place,
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
+    /// Flows that were ever remembered.
+    remembered: u32,
+    manner: Manner,
     pending: Tracker<Pending>,
     /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
     is_told: bool,
@@ -61,12 +76,26 @@ pub struct Station {
 impl Station {
     /// The element for a station.
     pub fn new(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
+        let is_honest = settings.balance == Balance::Window && settings.split != Split::Nowhere;
+        Station::at(Place::Station, settings.clone(), is_honest, site)
+    }
+
+    /// The element for an access point that passes on what goes to stations, and acknowledges it to the senders.
+    pub fn of_access_point(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
+        // What goes to a station is in its own memory.
+        Station::at(Place::AccessPoint, AsTcpSettings { interface: None, ..settings.clone() }, true, site)
+    }
+
+    fn at(place: Place, settings: AsTcpSettings, is_honest: bool, site: &mut Site<'_>) -> Self {
         let capacity = (site.max_memory.0 / 2 / FLOW_MEMORY).max(1) as usize;
         let flows = FlowTable::new(capacity, site.rng);
+        let most = settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
         Station {
-            settings: settings.clone(),
-            place: Place::Station,
+            manner: Manner { is_honest, tells_gaps: settings.dupack, most },
+            settings,
+            place,
             flows,
+            remembered: 0,
             pending: Tracker::new(),
             is_told: false,
             waiting: VecDeque::new(),
@@ -75,22 +104,15 @@ impl Station {
         }
     }
 
-    /// The element for an access point that passes on what goes to stations, and acknowledges it to the senders.
-    pub fn of_access_point(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
-        let settings = AsTcpSettings { interface: None, ..settings.clone() };
-        Station { place: Place::AccessPoint, ..Station::new(&settings, site) }
-    }
-
     /// Bytes acknowledged to senders because the medium delivered them, of which their receivers have said nothing.
     pub fn acknowledged_ahead(&self) -> u64 {
         let flows = self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot));
         flows.map(|(_, flow)| flow.sent.unconfirmed()).sum()
     }
 
-    /// Whether acknowledgments of a connection may be emulated: both ends have spoken, and it is split, or nobody wants it to be.
-    fn may_emulate(&self, state: &Emulation) -> bool {
-        let needs_split = self.place == Place::Station && self.settings.split != Split::Nowhere;
-        state.is_open() && (state.is_split() || !needs_split)
+    /// Whether acknowledgments are emulated only of connections that are split.
+    fn needs_split(&self) -> bool {
+        self.place == Place::Station && self.settings.split != Split::Nowhere
     }
 
     /// Whether acknowledgments are emulated at all.
@@ -135,18 +157,13 @@ impl Station {
     fn handle_outgoing(&mut self, cx: &mut Context<'_>, flow: FlowKey, mut packet: Packet) {
         let Some(tcp) = packet.tcp() else { return cx.send(Port::LINK, packet) };
         let flags = tcp.flags;
-        if flags.rst() {
-            self.forget(&flow);
-            return cx.send(Port::LINK, packet);
-        }
-        if flags.syn() {
-            self.open(cx, flow, tcp);
-            // What becomes of it shows whether the medium tells, before anything depends on that.
-            return self.send_tracked(cx, packet, flow, (0, 0));
+        if flags.rst() || flags.syn() {
+            return self.handle_border(cx, flow, packet);
         }
         let (emulates, place) = (self.emulates(), self.place);
-        let Some(state) = self.flows.get_mut(&flow) else { return cx.send(Port::LINK, packet) };
-        let (start, end) = state.sent.note_sent(tcp, packet.payload_len());
+        let Some(slot) = self.flows.slot(&flow) else { return cx.send(Port::LINK, packet) };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return cx.send(Port::LINK, packet) };
+        let (start, _) = state.sent.note_sent(tcp, packet.payload_len());
         if place == Place::Station && self.settings.downloads {
             let scale = state.sent.sender_scale();
             if state.received.keeps(&packet, tcp, scale) {
@@ -155,44 +172,60 @@ impl Station {
             }
         }
         // Whatever is delivered shows that the medium tells.
-        if (start == end && self.is_told) || self.pending.len() >= PENDING_MAX {
+        let len = packet.payload_len();
+        if (len == 0 && self.is_told) || self.pending.len() >= PENDING_MAX {
             return cx.send(Port::LINK, packet);
         }
+        let clock = tcp.options.timestamps.map(|stamps| stamps.value);
+        let note = Pending { slot, number: state.number, start, len, clock };
         if emulates && (state.sent.is_split() || place == Place::AccessPoint && state.sent.is_open()) {
             packet.set_flags(flags.with(TcpFlags::EMULATED));
         }
-        self.send_tracked(cx, packet, flow, (start, end));
+        self.send_tracked(cx, packet, note);
+    }
+
+    /// A segment with which a connection begins, or that ends one at once.
+    #[cold]
+    fn handle_border(&mut self, cx: &mut Context<'_>, flow: FlowKey, packet: Packet) {
+        let Some(tcp) = packet.tcp() else { return cx.send(Port::LINK, packet) };
+        if tcp.flags.rst() {
+            self.forget(&flow);
+            return cx.send(Port::LINK, packet);
+        }
+        let (slot, number) = self.open(cx, flow, tcp);
+        let clock = tcp.options.timestamps.map(|stamps| stamps.value);
+        // What becomes of it shows whether the medium tells, before anything depends on that.
+        self.send_tracked(cx, packet, Pending { slot, number, start: 0, len: 0, clock });
     }
 
     /// Sends a packet with these data, and hears what becomes of it.
-    fn send_tracked(
-        &mut self,
-        cx: &mut Context<'_>,
-        packet: Packet,
-        flow: FlowKey,
-        (start, end): (Position, Position),
-    ) {
-        let clock = packet.tcp().and_then(|tcp| tcp.options.timestamps).map(|stamps| stamps.value);
-        if let Err(packet) = self.pending.send(cx, packet, Pending { flow, start, end, clock }) {
+    fn send_tracked(&mut self, cx: &mut Context<'_>, packet: Packet, note: Pending) {
+        if let Err(packet) = self.pending.send(cx, packet, note) {
             cx.discard(packet, DropReason::QUEUE_FULL);
         }
     }
 
-    /// A connection begins, in whichever direction.
-    fn open(&mut self, cx: &mut Context<'_>, flow: FlowKey, syn: &TcpHeader) {
-        match self.flows.get_mut(&flow) {
+    /// A connection begins, in whichever direction; its slot and number.
+    fn open(&mut self, cx: &mut Context<'_>, flow: FlowKey, syn: &TcpHeader) -> (u32, u32) {
+        let Some(slot) = self.flows.slot(&flow) else { return self.remember(cx, flow, Emulation::open(syn)) };
+        let Some((_, known)) = self.flows.at_mut(slot) else { return (slot, 0) };
+        if syn.flags.ack() {
             // The answer to the other end's SYN: what that said stays.
-            Some(known) if syn.flags.ack() => known.sent.answer(syn),
-            Some(known) => *known = Emulation::open(syn).into(),
-            None => self.remember(cx, flow, Emulation::open(syn)),
+            known.sent.answer(syn);
+        } else {
+            *known = Flow::new(Emulation::open(syn), known.number);
         }
+        (slot, known.number)
     }
 
-    fn remember(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Emulation) {
+    fn remember(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Emulation) -> (u32, u32) {
         cx.emit(Event::FLOW_NEW);
-        if self.flows.insert(flow, state.into()).1.is_some() {
+        self.remembered = self.remembered.wrapping_add(1);
+        let (slot, evicted) = self.flows.insert(flow, Flow::new(state, self.remembered));
+        if evicted.is_some() {
             cx.emit(Event::FLOW_EVICTED);
         }
+        (slot, self.remembered)
     }
 
     fn forget(&mut self, flow: &FlowKey) {
@@ -214,7 +247,8 @@ impl Station {
         self.flows.touch(slot);
         let (emulates, place) = (self.emulates(), self.place);
         let is_for_us = place == Place::Station && (emulates || self.settings.downloads && packet.payload_len() > 0);
-        let Some((_, Flow { sent: state, received })) = self.flows.at_mut(slot) else { return };
+        let (needs_split, manner) = (self.needs_split(), self.manner);
+        let Some((known, Flow { sent: state, received, .. })) = self.flows.at_mut(slot) else { return };
         let is_news = state.note_received(tcp);
         received.note_received(tcp, packet.payload_len());
         // For a station; a box on the way to one passes it on.
@@ -227,30 +261,30 @@ impl Station {
             && !tcp.flags.ece()
             && tcp.options.sack.is_empty()
             && !(place == Place::AccessPoint && state.take_question());
-        let (is_closing, allows_more) = (state.is_closing(), state.allows_more(WINDOW_STEP));
-        let Some((_, known)) = self.flows.at(slot) else { return };
-        if !is_plain || !emulates || !self.may_emulate(&known.sent) || is_closing {
+        let allows_more = state.allows_more(WINDOW_STEP);
+        if !is_plain || !emulates || !may_emulate(state, needs_split) || state.is_closing() {
             return cx.send(Port::INNER, packet);
         }
         cx.emit(Event::ACK_SUPPRESSED);
         cx.discard(packet, DropReason::SUPPRESSED);
         if is_news || allows_more {
-            self.acknowledge(cx, slot);
+            acknowledge(cx, known, state, manner);
         }
     }
+}
 
-    /// Hands the station's TCP an acknowledgment of what was delivered.
-    fn acknowledge(&mut self, cx: &mut Context<'_>, slot: u32) {
-        // What goes to a station is in its own memory.
-        let honest = self.place == Place::AccessPoint
-            || self.settings.balance == Balance::Window && self.settings.split != Split::Nowhere;
-        let Some((flow, state)) = self.flows.at_mut(slot) else { return };
-        let most = self.settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
-        let packet = state.sent.acknowledgment(cx.take_spare(), flow, honest, self.settings.dupack, most);
-        let packet = cx.create(packet, events::EMULATED_ACK);
-        cx.emit(events::ACK_EMULATED);
-        cx.send(Port::INNER, packet);
-    }
+/// Whether acknowledgments of a connection may be emulated: both ends have spoken, and it is split, or nobody wants it to be.
+fn may_emulate(state: &Emulation, needs_split: bool) -> bool {
+    state.is_open() && (state.is_split() || !needs_split)
+}
+
+/// Hands the station's TCP an acknowledgment of what was delivered.
+fn acknowledge(cx: &mut Context<'_>, flow: &FlowKey, state: &mut Emulation, manner: Manner) {
+    let Manner { is_honest, tells_gaps, most } = manner;
+    let packet = state.acknowledgment(cx.take_spare(), flow, is_honest, tells_gaps, most);
+    let packet = cx.create(packet, events::EMULATED_ACK);
+    cx.emit(events::ACK_EMULATED);
+    cx.send(Port::INNER, packet);
 }
 
 impl Element for Station {
@@ -265,23 +299,35 @@ impl Element for Station {
     }
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
-        let Some(Pending { flow, start, end, clock }) = self.pending.take(cx.now(), status.token) else { return };
-        self.drain(cx);
-        self.is_told |= status.outcome == Outcome::Acked;
-        if status.outcome == Outcome::RetryLimit {
-            cx.emit(Event::GIVEN_UP);
+        let Some(Pending { slot, number, start, len, clock }) = self.pending.take(cx.now(), status.token) else {
+            return;
+        };
+        if !self.waiting.is_empty() {
+            self.drain(cx);
         }
         // Only what the next hop acknowledged was delivered; "sent" says nothing (SPEC 7.3).
-        let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
-        let Some((_, state)) = self.flows.at_mut(slot).filter(|_| end > start) else { return };
-        let moved = state.sent.deliver(start, end);
+        if status.outcome != Outcome::Acked {
+            if status.outcome == Outcome::RetryLimit {
+                cx.emit(Event::GIVEN_UP);
+            }
+            return;
+        }
+        self.is_told = true;
+        let (emulates, needs_split, manner) = (self.emulates(), self.needs_split(), self.manner);
+        let Some((flow, Flow { sent: state, .. })) = self.flows.at_mut(slot).filter(|(_, flow)| flow.number == number)
+        else {
+            return;
+        };
+        if len == 0 {
+            return;
+        }
+        let moved = state.deliver(start, start + u64::from(len));
         // A queue of the access point's is part of the sender's round trip.
         if let Some(clock) = clock.filter(|_| self.place == Place::AccessPoint) {
-            state.sent.echo(clock);
+            state.echo(clock);
         }
-        let Some((_, state)) = self.flows.at(slot) else { return };
-        if self.emulates() && self.may_emulate(&state.sent) && (moved || self.settings.dupack) {
-            self.acknowledge(cx, slot);
+        if emulates && may_emulate(state, needs_split) && (moved || manner.tells_gaps) {
+            acknowledge(cx, flow, state, manner);
         }
     }
 
