@@ -155,6 +155,10 @@ impl Host {
     pub fn sample(&mut self, at: Instant, repairs: u64, series: bool) {
         for socket in &mut self.sockets {
             let Some(end) = &socket.end else { continue };
+            // What TCP delivers is noted segment by segment.
+            if !series && matches!(end, FlowEnd::Tcp(_)) {
+                continue;
+            }
             let progress = |stats: &Stats| (stats.bytes_delivered, stats.bytes_acknowledged);
             let (delivered, acked) = match end.connection() {
                 Some(connection) => progress(connection.stats()),
