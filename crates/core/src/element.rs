@@ -268,10 +268,6 @@ pub trait Io {
     }
     /// Shows a packet that the element ended to whoever watches the world's packets.
     fn show_discarded(&mut self, _packet: &Packet, _reason: DropReason) {}
-    /// True if somebody does: what would end as soon as it is made is made only then.
-    fn is_watched(&self) -> bool {
-        false
-    }
 }
 
 /// An element's view of its world during one call.
@@ -383,16 +379,6 @@ impl<'a> Context<'a> {
         self.ledger.discarded.add_one(reason);
         self.io.show_discarded(&packet, reason);
         packet
-    }
-    /// Accounts for a packet that would end as soon as it is made. Made it is only if somebody watches.
-    pub fn discard_unmade(&mut self, created: CreateReason, reason: DropReason, make: impl FnOnce() -> Packet) {
-        self.ledger.created.add_one(created);
-        self.ledger.discarded.add_one(reason);
-        if self.io.is_watched() {
-            let mut packet = make();
-            packet.set_origin(created);
-            self.io.show_discarded(&packet, reason);
-        }
     }
     /// Ends a packet that reached its goal (a host that took its content in).
     pub fn consume(&mut self, packet: Packet) {

@@ -44,15 +44,7 @@ impl<K: Copy + PartialEq> Counts<K> {
         match &mut self.first {
             // A host makes packets for one reason only.
             Some((first, count)) if *first == key => count_one(count),
-            _ => self.add_one_of_others(key),
-        }
-    }
-
-    #[inline(never)]
-    fn add_one_of_others(&mut self, key: K) {
-        match self.others.iter_mut().flat_map(|others| others.iter_mut()).find(|(known, _)| *known == key) {
-            Some((_, count)) => count_one(count),
-            None => self.add(key, 1),
+            _ => self.add(key, 1),
         }
     }
 

@@ -174,8 +174,4 @@ impl Io for ElementIo<'_, '_> {
             tap.on_dropped(self.now, &self.place.name(&self.network.node_names), packet, reason);
         }
     }
-
-    fn is_watched(&self) -> bool {
-        self.network.tap.is_watched()
-    }
 }

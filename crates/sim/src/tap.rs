@@ -88,12 +88,6 @@ impl<'t> Tapped<'t> {
         }
     }
 
-    /// Whether there is one.
-    #[inline]
-    pub fn is_watched(&self) -> bool {
-        self.tap.is_some()
-    }
-
     /// It is `now`: what happens until then is told, but for the last of it, before which something may yet be decided.
     #[inline]
     pub fn advance(&mut self, now: Instant) {

@@ -17,7 +17,7 @@ use airtcp_core::Instant;
 #[derive(Debug)]
 pub struct Upcoming<G, T> {
     all: Blocks<Entry<G, T>>,
-    /// What comes out later belongs behind all others.
+    /// What comes out later belongs behind all others, which are in one block: the end of time if they are not.
     latest: Instant,
 }
 
@@ -74,25 +74,36 @@ impl<G, T> Upcoming<G, T> {
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
     #[inline]
     pub fn push(&mut self, entry: Entry<G, T>) -> bool {
-        if self.latest >= entry.at {
+        if self.latest >= entry.at || !self.all.has_room() {
             return self.insert(entry);
         }
         self.latest = entry.at;
         let is_first = self.all.is_empty();
-        self.all.push(entry);
+        self.all.push_short(entry);
         is_first
     }
 
-    /// The same, of one that comes out when others do that are here, or sooner.
+    /// The same anywhere, and where there is no room.
     #[inline(never)]
     fn insert(&mut self, entry: Entry<G, T>) -> bool {
-        let first = self.all.front_place();
+        let latest = self.latest.max(entry.at);
+        let is_first = if self.all.back().is_some_and(|last| last.at < entry.at) {
+            self.all.push(entry);
+            false
+        } else {
+            self.insert_in_order(entry)
+        };
+        self.latest = if self.all.is_short() { latest } else { Instant::MAX };
+        is_first
+    }
+
+    fn insert_in_order(&mut self, entry: Entry<G, T>) -> bool {
         let mut place = self.all.place_behind(|there| !entry.is_sooner(there));
         while let Some(before) = self.all.before(place).filter(|before| self.has_first_cause(&entry, *before)) {
             place = before;
         }
         self.all.insert(place, entry);
-        place == first
+        place == Place::FIRST
     }
 
     /// Whether an entry that is not here yet comes before the one at `place`, if both come out at the same time and have been the next
@@ -131,7 +142,19 @@ impl<G, T> Upcoming<G, T> {
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<G, T>> {
-        self.all.pop()
+        let (entry, is_used_up) = self.all.pop();
+        if is_used_up {
+            self.go_on();
+        }
+        entry
+    }
+
+    #[inline(never)]
+    fn go_on(&mut self) {
+        self.all.go_on();
+        if self.all.is_short() {
+            self.latest = self.all.back().map_or(Instant::ZERO, |last| last.at);
+        }
     }
 }
 
@@ -170,7 +193,7 @@ mod tests {
             let [at, since, cause] = [40, 3, 2].map(|below| rng.below(below));
             upcoming.push(entry(at, since, cause, FROM[rng.below(3) as usize], 'a'));
         }
-        let keys: Vec<_> = upcoming.all.from(upcoming.all.front_place()).map(|(_, entry)| entry.key()).collect();
+        let keys: Vec<_> = upcoming.all.from(Place::FIRST).map(|(_, entry)| entry.key()).collect();
         assert!(keys.len() == 2_000 && keys.is_sorted());
     }
 

@@ -1,31 +1,7 @@
 //! Acknowledgments that do not cross a link which acknowledges frames itself.
 
-use airtcp_core::{Fields, Packet, SeqNum, TcpFlags};
+use airtcp_core::{Packet, SeqNum};
 use airtcp_tcp::{Connection, State};
-
-/// What of a segment matters here.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
-    flags: TcpFlags,
-    acknowledgment: SeqNum,
-    window: u16,
-    has_data: bool,
-}
-
-impl Said {
-    /// By a packet that is there.
-    pub fn by(packet: &Packet) -> Option<Said> {
-        let tcp = packet.tcp()?;
-        let (flags, acknowledgment, window) = (tcp.flags, tcp.acknowledgment, tcp.window);
-        Some(Said { flags, acknowledgment, window, has_data: packet.payload_len() > 0 })
-    }
-
-    /// By an acknowledgment that is not made yet.
-    pub fn by_acknowledgment(fields: &Fields) -> Said {
-        let Fields { flags, acknowledgment, window, .. } = *fields;
-        Said { flags, acknowledgment, window, has_data: false }
-    }
-}
 
 /// Says which acknowledgments of one connection are not sent (AST-7, AST-U16).
 #[derive(Clone, Copy, Debug)]
@@ -58,24 +34,24 @@ impl Quiet {
         }
     }
 
-    /// True if a segment, which `connection` sends, says nothing that the other end does not learn from the link: an
+    /// True if `packet`, which `connection` sends, says nothing that the other end does not learn from the link: an
     /// acknowledgment of data, without data, and not of a connection that opens or closes.
     ///
     /// What acknowledges nothing new answers a question, a window probe or a keep-alive, and is sent; the duplicates
     /// that a gap causes are not, for the link has told of what came behind it.
-    pub fn keeps(&mut self, connection: &Connection, said: Said) -> bool {
-        let Said { flags, acknowledgment, window, has_data } = said;
+    pub fn keeps(&mut self, connection: &Connection, packet: &Packet) -> bool {
+        let Some(tcp) = packet.tcp() else { return false };
         // The window of a SYN is never scaled.
-        let shift = if flags.syn() { 0 } else { connection.window_shift() };
-        let edge = acknowledgment + (u32::from(window) << shift);
+        let shift = if tcp.flags.syn() { 0 } else { connection.window_shift() };
+        let edge = tcp.acknowledgment + (u32::from(tcp.window) << shift);
         let is_open = connection.state() == State::Established && !connection.is_read_finished();
-        let is_plain = !has_data && !flags.syn() && !flags.fin() && !flags.rst();
+        let is_plain = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin() && !tcp.flags.rst();
         // In a gap, what has no data asks what is missing; a byte may be one that came behind it.
         let may_ask = self.is_bare || !connection.has_gap();
-        let is_answer = self.is_asked && self.acknowledged == Some(acknowledgment) && may_ask;
-        let is_asked_for = is_answer || flags.ece() || self.allows_much_more(edge, connection);
+        let is_answer = self.is_asked && self.acknowledged == Some(tcp.acknowledgment) && may_ask;
+        let is_asked_for = is_answer || tcp.flags.ece() || self.allows_much_more(edge, connection);
         let is_needless = self.is_emulated && is_open && is_plain && !is_asked_for;
-        self.acknowledged = Some(acknowledgment);
+        self.acknowledged = Some(tcp.acknowledgment);
         if !is_needless {
             self.told_edge = Some(edge);
         }

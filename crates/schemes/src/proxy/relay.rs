@@ -6,7 +6,7 @@
 
 use super::buffers::Buffers;
 use super::delivery::{Deliveries, Sent};
-use super::quiet::{Quiet, Said};
+use super::quiet::Quiet;
 use super::settings::{Accept, ProxySettings};
 use airtcp_core::{
     ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
@@ -265,11 +265,22 @@ impl Relay {
         if connection.rests(cx.now()) {
             return None;
         }
-        match &mut self.quiet {
-            Some(quiet) if port == Port::LINK => poll_quiet(connection, quiet, cx),
-            _ => {
-                let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
-                Some((cx.create(packet, CreateReason::TRANSMIT), is_last))
+        let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
+        loop {
+            let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
+            let mut packet = cx.create(packet, CreateReason::TRANSMIT);
+            let Some(quiet) = &mut quiet else { return Some((packet, is_last)) };
+            if let Some(flags) = packet.tcp().map(|tcp| tcp.flags).filter(|flags| flags.syn()) {
+                // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
+                packet.set_flags(flags.with(TcpFlags::EMULATED));
+            }
+            if !quiet.keeps(connection, &packet) {
+                return Some((packet, is_last));
+            }
+            cx.emit(Event::ACK_SUPPRESSED);
+            connection.reuse(cx.discard_and_keep(packet, DropReason::SUPPRESSED));
+            if is_last {
+                return None;
             }
         }
     }
@@ -382,40 +393,6 @@ fn pass_on(from: &mut Connection, to: &mut Connection) {
         to.abort();
     } else if from.is_read_finished() && matches!(to.state(), State::Established | State::CloseWait) {
         to.shutdown();
-    }
-}
-
-/// The next packet of a connection that leaves through a link which acknowledges frames itself. Nearly always all that there is is an
-/// acknowledgment that stays here: then no packet comes into being.
-#[inline]
-fn poll_quiet(connection: &mut Connection, quiet: &mut Quiet, cx: &mut Context<'_>) -> Option<(Packet, bool)> {
-    let Some(fields) = connection.poll_acknowledgment(cx.now()) else { return poll_loud(connection, quiet, cx) };
-    if !quiet.keeps(connection, Said::by_acknowledgment(&fields)) {
-        return Some((cx.create(connection.acknowledgment(&fields), CreateReason::TRANSMIT), true));
-    }
-    cx.emit(Event::ACK_SUPPRESSED);
-    cx.discard_unmade(CreateReason::TRANSMIT, DropReason::SUPPRESSED, || connection.acknowledgment(&fields));
-    None
-}
-
-/// The same of any other packet.
-#[inline(never)]
-fn poll_loud(connection: &mut Connection, quiet: &mut Quiet, cx: &mut Context<'_>) -> Option<(Packet, bool)> {
-    loop {
-        let (packet, is_last) = connection.poll_transmit_or_last(cx.now())?;
-        let mut packet = cx.create(packet, CreateReason::TRANSMIT);
-        if let Some(flags) = packet.tcp().map(|tcp| tcp.flags).filter(|flags| flags.syn()) {
-            // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
-            packet.set_flags(flags.with(TcpFlags::EMULATED));
-        }
-        if !Said::by(&packet).is_some_and(|said| quiet.keeps(connection, said)) {
-            return Some((packet, is_last));
-        }
-        cx.emit(Event::ACK_SUPPRESSED);
-        connection.reuse(cx.discard_and_keep(packet, DropReason::SUPPRESSED));
-        if is_last {
-            return None;
-        }
     }
 }
 

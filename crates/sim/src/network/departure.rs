@@ -63,8 +63,7 @@ impl Departures {
     pub fn of(&self, packet: &Packet) -> Option<&Departure> {
         match &self.first {
             Some(first) if first.is_of(packet) => Some(first),
-            Some(_) => self.among_others(packet),
-            None => None,
+            _ => self.among_others(packet),
         }
     }
 

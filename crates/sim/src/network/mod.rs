@@ -97,6 +97,7 @@ impl Network<'_> {
     ) -> Option<Delivery> {
         let ip = packet.ip();
         let destination = address::node_of(&ip.destination);
+        let is_own = address::node_of(&ip.source) == Some(node);
         if destination == Some(node) {
             let Some((element, port)) = self.at_home(node, from) else {
                 self.drop_unroutable(now, node, &packet);
@@ -104,7 +105,6 @@ impl Network<'_> {
             };
             return Some(Delivery { element, port, packet });
         }
-        let is_own = address::node_of(&ip.source) == Some(node);
         let route = destination.and_then(|to| Some((to, self.routes.towards(node, to)?)));
         let Some((to, hop)) = route else {
             self.drop_unroutable(now, node, &packet);

@@ -91,9 +91,6 @@ impl Io for Post {
         self.control.push(message.to_vec());
     }
 
-    fn is_watched(&self) -> bool {
-        true
-    }
     fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {
         self.trace.add_bytes(reason.label().as_bytes());
         self.leave(packet, 200);
