@@ -99,8 +99,17 @@ impl Shown {
         self.browser.call("Emulation.setDeviceMetricsOverride", window);
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.browser.call("Emulation.setEmulatedMedia", json!({"features": features}));
-        // Figures are drawn again before the next frame.
-        self.browser.value("new Promise((done) => setTimeout(done, 200))");
+        self.browser.value(&format!(
+            "new Promise((done) => {{
+                const look = () => {{
+                    if (innerWidth !== {width} || !matchMedia('(prefers-color-scheme: {scheme})').matches) return requestAnimationFrame(look);
+                    // Figures are drawn again before the frame that follows: however late the browser tells of the window, they are then.
+                    dispatchEvent(new Event('resize'));
+                    requestAnimationFrame(() => requestAnimationFrame(done));
+                }};
+                look();
+            }})"
+        ));
     }
 
     fn text(&mut self, expression: &str) -> String {
