@@ -118,7 +118,7 @@ impl<V> FlowTable<V> {
     #[inline]
     fn newest_if(&self, flow: &FlowKey) -> Option<u32> {
         let entry = self.entries.get(self.newest as usize)?;
-        entry.flow.is(flow).then_some(self.newest)
+        (entry.flow == *flow).then_some(self.newest)
     }
 
     /// The slot that was used of late at the place of the flow, if it is the flow's or that of its other direction; whether it is
@@ -127,8 +127,8 @@ impl<V> FlowTable<V> {
     fn recent_if(&self, flow: &FlowKey) -> Option<(u32, bool)> {
         let slot = *self.recent.get(recent_place(flow))?;
         let known = &self.entries.get(slot as usize)?.flow;
-        let is_own = known.is(flow);
-        (is_own || known.is_reverse_of(flow)).then_some((slot, is_own))
+        let is_own = *known == *flow;
+        (is_own || *known == flow.reversed()).then_some((slot, is_own))
     }
 
     #[inline]

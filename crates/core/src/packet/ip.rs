@@ -111,20 +111,6 @@ impl FlowKey {
             destination_port: self.source_port,
         }
     }
-
-    /// Whether it is the same as another one. What differs most is looked at first.
-    #[inline]
-    pub fn is(&self, other: &FlowKey) -> bool {
-        let ports = (self.source_port, self.destination_port) == (other.source_port, other.destination_port);
-        ports && self.source == other.source && self.destination == other.destination
-    }
-
-    /// Whether it is the other direction of another one.
-    #[inline]
-    pub fn is_reverse_of(&self, other: &FlowKey) -> bool {
-        let ports = (self.source_port, self.destination_port) == (other.destination_port, other.source_port);
-        ports && self.source == other.destination && self.destination == other.source
-    }
 }
 
 impl fmt::Display for FlowKey {

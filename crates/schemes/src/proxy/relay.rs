@@ -261,8 +261,7 @@ impl Relay {
             return Some((cx.create(refusal, CreateReason::TRANSMIT), false));
         }
         let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
-        // After most packets there is nothing to send, or nothing more.
-        if connection.rests(cx.now()) {
+        if !connection.may_transmit() {
             return None;
         }
         let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
@@ -380,13 +379,11 @@ fn config(settings: &ProxySettings, buffer: ByteSize, port: Port, ecn: bool, rng
 
 /// Bytes, the end of the stream and resets, from one connection to the other.
 fn pass_on(from: &mut Connection, to: &mut Connection) {
-    let mut left = from.readable();
-    while left > 0
+    while from.readable() > 0
         && let Some(chunk) = from.read(to.writable())
     {
         let written = to.write_chunk(&chunk);
         debug_assert_eq!(written, chunk.len(), "no more was read than could be written");
-        left -= written;
     }
     let is_broken = from.close_reason().is_some_and(|reason| reason != CloseReason::Finished);
     if is_broken {

@@ -61,31 +61,6 @@ impl Sender {
         transmission
     }
 
-    /// True if [`Sender::poll`] would return nothing because all that was written has left, and nothing is known lost: as mostly
-    /// behind a segment, and after an acknowledgment. What it would note it has noted then.
-    pub fn rests(&mut self, step: &mut Step) -> bool {
-        let may_send = self.unsent() > 0
-            || self.closing
-            || self.head_due
-            || self.probe.due
-            || self.board.has_waiting()
-            || self.frto.holds()
-            || self.sk.icsk_ca_state == CaState::Recovery
-            || self.is_paced()
-            || self.tso.on
-            || self.nxt == 0;
-        if may_send {
-            return false;
-        }
-        self.sk.tcp_mstamp = step.now;
-        if self.sk.snd_cwnd > self.in_flight() {
-            self.note_app_limited();
-        }
-        self.end_burst();
-        self.update_persist(step);
-        true
-    }
-
     /// Bytes of new full segments that the congestion window and the peer's window let out; pacing is left aside.
     pub fn room(&self, now: Instant) -> u64 {
         if self.fin_sent || self.nxt == 0 {
