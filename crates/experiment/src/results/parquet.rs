@@ -22,6 +22,8 @@ const ROWS_PER_GROUP: usize = 65_536;
 /// Rows given to the encoder at a time: as many as it takes at a time by itself, so that its pages end where they would.
 const ROWS_PER_BATCH: usize = DEFAULT_WRITE_BATCH_SIZE;
 
+const _: () = assert!(ROWS_PER_GROUP.is_multiple_of(ROWS_PER_BATCH), "a row group ends with a batch");
+
 /// Writes a file for each table into `directory`.
 ///
 /// # Errors
@@ -274,6 +276,41 @@ fn other(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::{Field, Row};
+    use airtcp_test_support::Scratch;
+
+    /// Seventy blocks of rows: some columns have a number in each row, some none in a whole block.
+    #[test]
+    fn blocks_that_go_on_behind_batches_and_row_groups_come_back() {
+        let scratch = Scratch::new("parquet-blocks");
+        let path = scratch.path().join("blocks.parquet");
+        let columns = [("who", Kind::Text), ("count", Kind::Integer), ("share", Kind::Real)];
+        let mut writer = Writer::create(&path, &columns.map(|(name, kind)| (name.to_owned(), kind))).unwrap();
+        let (mut expected, mut first) = (Vec::new(), 0_u64);
+        for block in 0..70 {
+            let who = ["one", "two"][block / 3 % 2];
+            let each: Vec<u64> = (first..first + 999).collect();
+            let share = (block % 2 == 0).then_some(block as f64 / 8.0);
+            let counts = if block % 5 == 4 { Values::Same(Value::Integer(None)) } else { Values::Integers(&each) };
+            let values = [counts, Values::Same(Value::Real(share))];
+            writer.put(&Rows { count: 999, key: &[Value::Text(who)], values: &values }).unwrap();
+            let share = share.map_or(Field::Null, Field::Double);
+            expected.extend(each.iter().map(|count| {
+                let count = if block % 5 == 4 { Field::Null } else { Field::ULong(*count) };
+                [Field::Str(who.to_owned()), count, share.clone()]
+            }));
+            first += 999;
+        }
+        writer.finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.num_row_groups(), 2);
+        let rows: Vec<Row> = reader.get_row_iter(None).unwrap().collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows.len(), expected.len());
+        for (row, expected) in rows.iter().zip(&expected) {
+            assert!(row.get_column_iter().map(|(_, field)| field).eq(expected), "{row}");
+        }
+    }
 
     #[test]
     fn runs_come_back_in_full_batches_but_for_the_last() {
