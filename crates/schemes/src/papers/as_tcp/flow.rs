@@ -10,7 +10,7 @@ pub(super) struct Flow {
     pub sent: Emulation,
     /// Of what comes.
     pub received: Restraint,
-    /// So many have been remembered before.
+    /// Which it is of all that the station ever remembered: another one may have its slot later.
     pub number: u32,
 }
 

@@ -62,7 +62,6 @@ pub struct Station {
     flows: FlowTable<Flow>,
     /// Flows that were ever remembered.
     remembered: u32,
-    manner: Manner,
     pending: Tracker<Pending>,
     /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
     is_told: bool,
@@ -76,24 +75,11 @@ pub struct Station {
 impl Station {
     /// The element for a station.
     pub fn new(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
-        let is_honest = settings.balance == Balance::Window && settings.split != Split::Nowhere;
-        Station::at(Place::Station, settings.clone(), is_honest, site)
-    }
-
-    /// The element for an access point that passes on what goes to stations, and acknowledges it to the senders.
-    pub fn of_access_point(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
-        // What goes to a station is in its own memory.
-        Station::at(Place::AccessPoint, AsTcpSettings { interface: None, ..settings.clone() }, true, site)
-    }
-
-    fn at(place: Place, settings: AsTcpSettings, is_honest: bool, site: &mut Site<'_>) -> Self {
         let capacity = (site.max_memory.0 / 2 / FLOW_MEMORY).max(1) as usize;
         let flows = FlowTable::new(capacity, site.rng);
-        let most = settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
         Station {
-            manner: Manner { is_honest, tells_gaps: settings.dupack, most },
-            settings,
-            place,
+            settings: settings.clone(),
+            place: Place::Station,
             flows,
             remembered: 0,
             pending: Tracker::new(),
@@ -102,6 +88,12 @@ impl Station {
             waiting_bytes: 0,
             waiting_max: site.max_memory.0 / 4,
         }
+    }
+
+    /// The element for an access point that passes on what goes to stations, and acknowledges it to the senders.
+    pub fn of_access_point(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
+        let settings = AsTcpSettings { interface: None, ..settings.clone() };
+        Station { place: Place::AccessPoint, ..Station::new(&settings, site) }
     }
 
     /// Bytes acknowledged to senders because the medium delivered them, of which their receivers have said nothing.
@@ -113,6 +105,15 @@ impl Station {
     /// Whether acknowledgments are emulated only of connections that are split.
     fn needs_split(&self) -> bool {
         self.place == Place::Station && self.settings.split != Split::Nowhere
+    }
+
+    /// How acknowledgments are made here.
+    fn manner(&self) -> Manner {
+        let AsTcpSettings { balance, split, interface, dupack, .. } = &self.settings;
+        // What goes to a station is in its own memory.
+        let is_honest = self.place == Place::AccessPoint || *balance == Balance::Window && *split != Split::Nowhere;
+        let most = interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
+        Manner { is_honest, tells_gaps: *dupack, most }
     }
 
     /// Whether acknowledgments are emulated at all.
@@ -247,7 +248,7 @@ impl Station {
         self.flows.touch(slot);
         let (emulates, place) = (self.emulates(), self.place);
         let is_for_us = place == Place::Station && (emulates || self.settings.downloads && packet.payload_len() > 0);
-        let (needs_split, manner) = (self.needs_split(), self.manner);
+        let (needs_split, manner) = (self.needs_split(), self.manner());
         let Some((known, Flow { sent: state, received, .. })) = self.flows.at_mut(slot) else { return };
         let is_news = state.note_received(tcp);
         received.note_received(tcp, packet.payload_len());
@@ -313,7 +314,7 @@ impl Element for Station {
             return;
         }
         self.is_told = true;
-        let (emulates, needs_split, manner) = (self.emulates(), self.needs_split(), self.manner);
+        let (emulates, needs_split, manner) = (self.emulates(), self.needs_split(), self.manner());
         let Some((flow, Flow { sent: state, .. })) = self.flows.at_mut(slot).filter(|(_, flow)| flow.number == number)
         else {
             return;
