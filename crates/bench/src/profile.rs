@@ -61,7 +61,9 @@ pub fn write(verdicts: &Verdicts) -> anyhow::Result<()> {
     };
     let classic = profile(&dumbbell(50, 100, 8, 200, false, false))?;
     let mut page = HEAD.to_owned() + &verdicts.table();
-    verdicts.quietness().into_iter().try_for_each(|sentence| writeln!(page, "\n{sentence}"))?;
+    if let Some(sentence) = verdicts.quietness() {
+        writeln!(page, "\n{sentence}")?;
+    }
     page += PROFILE;
     writeln!(page, "\n| network | events | {NAMES} |\n|---|---|---|---|---|---|")?;
     row(&mut page, "50 flows, 100 Mbit/s, an acknowledgment for each segment", &classic)?;

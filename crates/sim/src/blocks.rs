@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 
-/// An entry moves no more others than half of so many, and blocks behind the first become no longer at their end.
+/// What is added behind all others begins a new block once the last one, if it is not the first, has so many. One that is put among others
+/// moves half as many at most.
 const MOST: usize = 64;
 /// Room for so many is made at least.
 const LEAST: usize = 16;

@@ -45,12 +45,6 @@ impl<G, T> Entry<G, T> {
     fn key(&self) -> (Instant, Since) {
         (self.at, self.since)
     }
-
-    /// Whether it comes before another by that order.
-    #[inline]
-    fn is_sooner(&self, other: &Self) -> bool {
-        self.at < other.at || (self.at == other.at && self.since < other.since)
-    }
 }
 
 impl<G, T> Upcoming<G, T> {
@@ -98,7 +92,8 @@ impl<G, T> Upcoming<G, T> {
     }
 
     fn insert_in_order(&mut self, entry: Entry<G, T>) -> bool {
-        let mut place = self.all.place_behind(|there| !entry.is_sooner(there));
+        let key = entry.key();
+        let mut place = self.all.place_behind(|there| there.key() <= key);
         while let Some(before) = self.all.before(place).filter(|before| self.has_first_cause(&entry, *before)) {
             place = before;
         }
@@ -110,9 +105,8 @@ impl<G, T> Upcoming<G, T> {
     /// for as long.
     #[inline]
     fn has_first_cause(&self, new: &Entry<G, T>, place: Place) -> bool {
-        self.all.get(place).is_some_and(|there| {
-            there.at == new.at && there.since == new.since && self.is_caused_before(new, there.from, place)
-        })
+        let there = self.all.get(place).filter(|there| there.key() == new.key());
+        there.is_some_and(|there| self.is_caused_before(new, there.from, place))
     }
 
     /// The same of one that comes out of the link `there`.

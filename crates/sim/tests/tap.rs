@@ -85,7 +85,7 @@ fn every_drop_is_seen_with_place_and_reason() {
     assert!(outcome.drops.len() >= 2, "{:?}", outcome.drops);
 }
 
-/// A split that has them stay makes them only for who looks.
+// They are made, and end at once.
 #[test]
 fn acknowledgments_that_stay_at_an_access_point_are_seen_and_the_run_is_the_same() {
     let (mut topology, wlan, _) = Cell { seconds: 6, ..Cell::of(3, &[]) }.topology();
