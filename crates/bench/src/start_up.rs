@@ -52,18 +52,18 @@ fn sweep(program: &Path, scratch: &Path) -> anyhow::Result<[f64; 2]> {
     let [mut whole, mut in_runs] = [f64::INFINITY; 2];
     for _ in 0..ROUNDS {
         whole = whole.min(crate::measure::cpu(program, &arguments)?);
-        in_runs = in_runs.min(run_seconds(&results)?);
+        in_runs = in_runs.min(run_cpu_seconds(&results)?);
     }
     Ok([whole, in_runs])
 }
 
-/// What the only result in `results` says of the time in its runs. One thread that nobody disturbs has the processor meanwhile.
-fn run_seconds(results: &Path) -> anyhow::Result<f64> {
+/// What the only result in `results` says of the processor's time in its runs.
+fn run_cpu_seconds(results: &Path) -> anyhow::Result<f64> {
     let mut found = std::fs::read_dir(results)?;
     let result = found.next().context("the sweep left no result")??.path();
     let manifest = std::fs::read(result.join("sim/manifest.json"))?;
     let manifest: serde_json::Value = serde_json::from_slice(&manifest)?;
-    manifest["run_seconds"].as_f64().context("the manifest does not say how long the runs took")
+    manifest["run_cpu_seconds"].as_f64().context("the manifest does not say how long the runs took")
 }
 
 /// Seconds until the demo's first row is printed.

@@ -26,7 +26,15 @@ pub(crate) struct Work<'a> {
     /// How long this process took.
     pub(crate) wall: Duration,
     /// Of that, what all threads together spent in runs, where it was measured.
-    pub(crate) in_runs: Option<Duration>,
+    pub(crate) in_runs: Option<Spent>,
+}
+
+/// Time in runs, all threads together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) wall: Duration,
+    /// Of the processors: without what other processes had meanwhile.
+    pub(crate) processor: Duration,
 }
 
 #[expect(clippy::disallowed_methods, reason = "tells the user how long a run took; nothing simulated sees it")]
@@ -46,7 +54,8 @@ pub(crate) fn manifest(work: &Work<'_>) -> Value {
         "resumed_runs": work.resumed_runs,
         "builds": work.builds,
         "wall_seconds": work.wall.as_secs_f64(),
-        "run_seconds": work.in_runs.map(|time| time.as_secs_f64()),
+        "run_seconds": work.in_runs.map(|spent| spent.wall.as_secs_f64()),
+        "run_cpu_seconds": work.in_runs.map(|spent| spent.processor.as_secs_f64()),
         "interval": METHOD,
         "machine": {
             "system": std::env::consts::OS,

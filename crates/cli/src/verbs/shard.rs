@@ -43,7 +43,7 @@ pub(super) fn run(
         return Err(Failure::Code(interrupt::EXIT_CODE));
     }
     let home = directory::of_scenario(root, scenario);
-    let (spent, wall) = (world.spent().as_secs_f64(), machine::wall_clock().duration_since(begin).as_secs_f64());
+    let (spent, wall) = (world.spent().wall.as_secs_f64(), machine::wall_clock().duration_since(begin).as_secs_f64());
     let share = spent / (wall * *threads as f64).max(1e-9) * 100.0;
     output::print(&format!(
         "shard {shard}: {all} runs are in {0}\ntime     {wall:.1} s; in runs {spent:.1} s, {share:.0} % of {threads} threads\nmerge    airtcp merge {0}",

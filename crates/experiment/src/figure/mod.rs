@@ -35,7 +35,7 @@ pub struct Figure {
     pub y: Measure,
     /// The varied key that makes a pane each.
     pub panes_by: Option<String>,
-    /// The varied key that makes a line each.
+    /// The varied key that makes a line each, or `level` where several levels do.
     pub lines_by: Option<String>,
     /// Labels of the lines that have a point in any pane, in the order of the scenario; a line's colour is its place
     /// here, the same in every pane. One empty label if nothing makes lines.
@@ -85,17 +85,23 @@ pub struct Point {
     pub spread: Option<Spread>,
 }
 
+/// In place of a varied key where several levels over time make the lines.
+const LEVEL: &str = "level";
+
 impl Figure {
     /// The figure `spec` of `scenario` from a whole summary and series, fresh or read from `summary.json` and
     /// `series.json`. Cells that did not run, or have no such measure, have no point.
     pub fn of(scenario: &Scenario, spec: &FigureSpec, summary: &Summary, series: &Series) -> Figure {
         let cells = by_cell(scenario, &summary.cells, |cell| &cell.at);
         let over_time = by_cell(scenario, &series.cells, |cell| &cell.at);
-        let y = Measure::named(&spec.y);
+        let measures: Vec<Measure> = spec.measures().map(Measure::named).collect();
         let mut x = Horizontal::of(scenario, &spec.x);
         let steps_of =
             |axis: &Option<String>| axis.as_deref().map_or(vec![String::new()], |axis| labels(scenario, axis));
-        let (pane_labels, line_labels) = (steps_of(&spec.panes), steps_of(&spec.lines));
+        let (pane_labels, mut line_labels) = (steps_of(&spec.panes), steps_of(&spec.lines));
+        if !spec.beside.is_empty() {
+            line_labels = measures.iter().map(|measure| measure.title.clone()).collect();
+        }
         let mut points = vec![vec![Vec::new(); line_labels.len()]; pane_labels.len()];
         for ((cell, found), series) in scenario.cells.iter().zip(cells).zip(over_time) {
             let label_on = |axis: &str| cell.at.iter().find(|(key, _)| key == axis).map(|(_, label)| label.as_str());
@@ -103,9 +109,14 @@ impl Figure {
                 let label = axis.as_deref().and_then(label_on).unwrap_or_default();
                 labels.iter().position(|known| known == label).unwrap_or(0)
             };
-            let of_cell = &mut points[place(&spec.panes, &pane_labels)][place(&spec.lines, &line_labels)];
+            let of_pane = &mut points[place(&spec.panes, &pane_labels)];
+            let line = place(&spec.lines, &line_labels);
+            let of_cell = &mut of_pane[line];
             match spec.across {
-                Across::Time => of_cell.extend(series.into_iter().flat_map(|cell| over_time::points(cell, &spec.y))),
+                // Several levels are the lines, and no key makes any.
+                Across::Time => of_pane[line..].iter_mut().zip(&measures).for_each(|(of_level, level)| {
+                    of_level.extend(series.into_iter().flat_map(|cell| over_time::points(cell, &level.name)));
+                }),
                 Across::Measure => of_cell.extend(found.and_then(|found| scatter::point(cell, found, spec))),
                 Across::Key => {
                     let Some(found) = found.and_then(|cell| cell.readings.get(&spec.y)) else { continue };
@@ -122,34 +133,53 @@ impl Figure {
             Across::Measure => x = scatter::axis(&spec.x, points.iter_mut().flatten().flatten()),
             Across::Key => {}
         }
-        let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
-        let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
-        let curves = curves(spec, &x, shown.len());
-        let line_labels: Vec<String> = line_labels.into_iter().map(as_shown).collect();
-        let panes = pane_labels
-            .into_iter()
-            .zip(points)
-            .map(|(label, lines)| Pane { label: as_shown(label), lines: measured(lines, &shown, &line_labels) });
-        let panes = panes.filter(|pane| !pane.lines.is_empty()).map(|mut pane| {
-            pane.lines.extend(curves.iter().cloned());
-            pane
-        });
-        let of_curves = curves.iter().map(|curve| curve.label.clone());
-        let mut legend = shown.iter().map(|&line| line_labels[line].clone()).chain(of_curves).collect();
-        let mut panes = panes.collect::<Vec<Pane>>();
-        printed::put(spec, &x, &mut panes, &mut legend);
+        let (panes, legend) = drawn(spec, &x, points, (pane_labels, line_labels));
         Figure {
             name: spec.name.clone(),
             source: source(scenario, spec, summary),
             panes,
             legend,
             panes_by: spec.panes.clone(),
-            lines_by: spec.lines.clone(),
+            lines_by: spec.lines.clone().or_else(|| (!spec.beside.is_empty()).then(|| LEVEL.to_owned())),
             across: spec.across,
             x,
-            y,
+            y: together(measures),
         }
     }
+}
+
+/// Panes and legend: of the points of each pane and line, and their labels, those that there are, the curves and what is printed.
+fn drawn(
+    spec: &FigureSpec,
+    x: &Horizontal,
+    points: Vec<Vec<Vec<Point>>>,
+    (pane_labels, line_labels): (Vec<String>, Vec<String>),
+) -> (Vec<Pane>, Vec<String>) {
+    let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
+    let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
+    let curves = curves(spec, x, shown.len());
+    let line_labels: Vec<String> = line_labels.into_iter().map(as_shown).collect();
+    let panes = pane_labels
+        .into_iter()
+        .zip(points)
+        .map(|(label, lines)| Pane { label: as_shown(label), lines: measured(lines, &shown, &line_labels) });
+    let panes = panes.filter(|pane| !pane.lines.is_empty()).map(|mut pane| {
+        pane.lines.extend(curves.iter().cloned());
+        pane
+    });
+    let of_curves = curves.iter().map(|curve| curve.label.clone());
+    let mut legend = shown.iter().map(|&line| line_labels[line].clone()).chain(of_curves).collect();
+    let mut panes = panes.collect::<Vec<Pane>>();
+    printed::put(spec, x, &mut panes, &mut legend);
+    (panes, legend)
+}
+
+/// What the axis upwards shows: one measure, or values of several levels of one unit.
+fn together(mut measures: Vec<Measure>) -> Measure {
+    let titles = measures.iter().map(|measure| measure.title.as_str()).collect::<Vec<_>>().join(", ");
+    let is_one = measures.len() == 1;
+    let first = measures.swap_remove(0);
+    if is_one { first } else { first.renamed("value", &titles) }
 }
 
 /// The lines of a pane that have points, of those that are `shown` in the figure.

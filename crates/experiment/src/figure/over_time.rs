@@ -12,7 +12,7 @@ pub fn axis<'a>(points: impl Iterator<Item = &'a Point>) -> Horizontal {
     Horizontal { name: "time".into(), title: "time".into(), unit: "s".into(), scale: Scale::Linear, steps }
 }
 
-/// The points of a cell of `series.json`: a column of its flows, added up, or a level.
+/// The points of a cell of `series.json`: a column of its flows, added up, a level, or what a box believes.
 pub fn points(series: &CellSeries, name: &str) -> Vec<Point> {
     let samples = if FLOW_COLUMNS.contains(&name) { of_flows(series, name) } else { of_level(series, name) };
     let point = |(step, (seconds, y)): (usize, (f64, f64))| Point {
@@ -37,6 +37,13 @@ fn of_flows(series: &CellSeries, name: &str) -> Vec<(f64, f64)> {
 }
 
 fn of_level(series: &CellSeries, name: &str) -> Vec<(f64, f64)> {
+    let of_box = name.rsplit_once('.').and_then(|(owner, column)| {
+        let found = series.schemes.iter().find(|columns| columns.name == owner)?;
+        Some((found.column("at_ms"), found.column(column)))
+    });
+    if let Some((times, values)) = of_box {
+        return times.iter().zip(values).map(|(millis, value)| (*millis as f64 / 1e3, *value as f64)).collect();
+    }
     let samples = series.levels.get(name).into_iter().flatten();
     samples.map(|(nanos, level)| (*nanos as f64 / 1e9, *level as f64)).collect()
 }

@@ -269,3 +269,56 @@ fn a_curve_that_cannot_be_drawn_is_an_error_that_says_why() {
     assert!(curve("decoupling_per", "much").contains("'much' is not a number"));
     assert!(error("curves = [{ formula = \"decoupling_per\" }]").contains("label"));
 }
+
+/// Over time, levels of one unit are a line each, in every pane: a link's rate beside what a box believes.
+#[test]
+fn several_levels_over_time_are_a_line_each() {
+    let figure = "[[figures]]\nname = \"rates\"\nx = \"time\"\ny = [\"links.air.forward.rate_bps\", \"schemes.repair.a.rate_bps\"]\npanes = \"flows.bulk.controller\"";
+    let text = format!("{}{figure}", &SCENARIO[..SCENARIO.find("[[figures]]").unwrap()]);
+    let fixed = ["vary.links.air.loss=[\"1%\"]", "vary.schemes.repair=[{ kind = \"none\" }]"];
+    let scenario = read(&text, &fixed);
+    let cell = |(index, cell): (u64, &crate::Cell)| {
+        let rate = 10_000_000 * (index + 1);
+        let box_at = |node: &str, rate: u64| json!({"name": format!("schemes.repair.{node}"), "at_ms": [200], "rate_bps": [rate]});
+        json!({
+            "at": at_of(cell),
+            "flows": [],
+            "schemes": [box_at("b", 7), box_at("a", rate / 2)],
+            "levels": {"links.air.forward.rate_bps": [[100_000_000, rate], [200_000_000, rate]]},
+        })
+    };
+    let cells: Vec<_> = (0..).zip(&scenario.cells).map(cell).collect();
+    let series: Series = serde_json::from_value(json!({ "cells": cells })).expect("a series");
+    let figure = Figure::of(&scenario, &scenario.figures[0], &summary(&scenario), &series);
+    assert_eq!(figure.legend, ["rate of air forward", "rate of repair a"]);
+    assert_eq!((figure.y.title.as_str(), figure.y.unit.label()), ("rate of air forward, rate of repair a", "Mbit/s"));
+    let points = |line: &Line| line.points.iter().map(|point| (point.x.unwrap(), point.y)).collect::<Vec<_>>();
+    assert_eq!(figure.panes.len(), 2);
+    assert_eq!(points(&figure.panes[1].lines[0]), [(0.1, 2e7), (0.2, 2e7)]);
+    assert_eq!(points(&figure.panes[1].lines[1]), [(0.2, 1e7)]);
+    let rows = csv::text(&figure);
+    assert!(rows.starts_with("flows.bulk.controller,level,time,x,x_unit,value,"), "{rows}");
+    assert!(rows.contains("reno,rate of repair a,0.2,0.2,s,10000000,,"), "{rows}");
+    assert!(svg::text(&figure).contains(">rate of repair a<"));
+}
+
+#[test]
+fn several_levels_that_make_no_lines_are_an_error_that_says_why() {
+    let error = |figure: &str| {
+        let text = format!("{SCENARIO}[[figures]]\nname = \"two\"\n{figure}");
+        let source = Source { file: "drawn.toml".into(), text };
+        let sets = ["vary.links.air.loss=[\"1%\"]".to_owned(), "vary.schemes.repair=[{ kind = \"none\" }]".to_owned()];
+        Scenario::read(&source, &sets, &Catalogue::BUILT_IN, &mut |_| unreachable!("no base")).unwrap_err().to_string()
+    };
+    let over_time = |y: &str, rest: &str| error(&format!("x = \"time\"\ny = {y}\n{rest}"));
+    let rates = "[\"links.air.forward.rate_bps\", \"schemes.repair.a.rate_bps\"]";
+    assert!(over_time(rates, "lines = \"flows.bulk.controller\"").contains("without 'lines'"));
+    assert!(
+        over_time("[\"goodput_bps\", \"cwnd_bytes\"]", "")
+            .contains("'goodput_bps' and 'cwnd_bytes' have different units")
+    );
+    assert!(over_time("[]", "").contains("names nothing that goes upwards"));
+    assert!(over_time("[\"goodput_bps\", \"godput_bps\"]", "").contains("no level over time 'godput_bps'"));
+    let measures = "x = \"links.air.loss\"\ny = [\"goodput_bps\", \"of_ceiling\"]\nlines = \"flows.bulk.controller\"";
+    assert!(error(measures).contains("a line each over time"));
+}

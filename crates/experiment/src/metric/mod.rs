@@ -8,6 +8,7 @@ mod controller;
 mod datagram;
 mod dynamics;
 mod flow;
+mod level;
 mod members;
 mod probe;
 mod queue;
@@ -125,6 +126,14 @@ pub fn find(name: &str) -> Option<(&'static Metric, &str)> {
     let found = all().filter_map(|metric| Some((metric, metric.member_in(name)?)));
     // `controller.<counter>_share` fits better than `controller.<counter>`.
     found.min_by_key(|(metric, member)| if metric.is_family() { member.len() } else { 0 })
+}
+
+/// Title and unit of what is called `name` in a file: a metric, or a level over time.
+pub fn title_and_unit(name: &str) -> (String, Unit) {
+    match find(name) {
+        Some((metric, member)) => (metric.title_of(member), metric.unit),
+        None => level::title_and_unit(name),
+    }
 }
 
 impl Metric {

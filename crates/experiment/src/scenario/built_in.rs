@@ -27,6 +27,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
+    ("field-belief", include_str!("../../../../scenarios/field-belief.toml")),
     ("rfc9743", include_str!("../../../../scenarios/rfc9743.toml")),
     ("l4s", include_str!("../../../../scenarios/l4s.toml")),
     ("rivals", include_str!("../../../../scenarios/rivals.toml")),

@@ -70,7 +70,12 @@ pub(super) fn names(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> 
         .names("schemes")
         .into_iter()
         .flat_map(|scheme| gauges(catalogue).map(move |gauge| format!("schemes.{scheme}.{}", gauge.label())));
-    FLOW_COLUMNS.map(str::to_owned).into_iter().chain(queues).chain(gauges).collect()
+    let nodes = document.names("nodes");
+    let beliefs = document
+        .names("schemes")
+        .into_iter()
+        .flat_map(|scheme| nodes.iter().map(move |node| format!("schemes.{scheme}.{node}.{RATE}")).collect::<Vec<_>>());
+    FLOW_COLUMNS.map(str::to_owned).into_iter().chain(queues).chain(gauges).chain(beliefs).collect()
 }
 
 fn gauges<'a>(catalogue: &Catalogue<'a>) -> impl Iterator<Item = Gauge> + 'a {
@@ -95,6 +100,10 @@ pub(super) fn wanted<'a>(
 fn level(name: &str, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Option<LevelKind> {
     let (owner, what) = name.rsplit_once('.')?;
     if let Some(scheme) = owner.strip_prefix("schemes.") {
+        // What a single box believes is in every series (`CellSeries::schemes`).
+        if scheme.contains('.') {
+            return None;
+        }
         let gauge = gauges(catalogue).find(|gauge| gauge.label() == what)?;
         return Some(LevelKind::Recorded(Level::Gauge { scheme: scheme.to_owned(), gauge }));
     }

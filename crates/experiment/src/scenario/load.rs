@@ -113,7 +113,7 @@ impl Scenario {
         let measures = presentation::measures_of(&document, catalogue);
         let figures = presentation::figures(&document, &axes, &measures, catalogue)?;
         for cell in &mut cells {
-            let names = figures.iter().filter(|figure| figure.is_over_time()).map(|figure| figure.y.as_str());
+            let names = figures.iter().filter(|figure| figure.is_over_time()).flat_map(FigureSpec::measures);
             cell.scenario.levels = levels::wanted(names, &cell.scenario.links, catalogue);
         }
         Ok(Scenario {

@@ -32,6 +32,8 @@ pub struct FigureSpec {
     pub across: Across,
     /// Measure upwards.
     pub y: String,
+    /// Over time, further levels of the same unit: each is a line then, and [`FigureSpec::lines`] makes none.
+    pub beside: Vec<String>,
     /// Axis that makes a line each.
     pub lines: Option<String>,
     /// Axis that makes a pane each.
@@ -79,6 +81,11 @@ impl FigureSpec {
         self.across == Across::Time
     }
 
+    /// What goes upwards, in the order of the file.
+    pub fn measures(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.y).chain(&self.beside).map(String::as_str)
+    }
+
     /// The measures of which every run counts, not only the median.
     pub fn measures_of_runs(&self) -> impl Iterator<Item = &str> {
         [&self.x, &self.y].into_iter().filter(|_| self.across == Across::Measure).map(String::as_str)
@@ -97,10 +104,17 @@ pub(super) fn measures_of(document: &Table, catalogue: &Catalogue<'_>) -> Vec<St
 
 struct Names<'a> {
     axes: Vec<String>,
+    /// Those with more than one step.
+    varied: Vec<String>,
     document: &'a Table,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn of(axes: &[Axis], document: &'a Table) -> Self {
+        let varied = axes.iter().filter(|axis| axis.steps.len() > 1).map(Axis::name).collect();
+        Names { axes: axes.iter().map(Axis::name).collect(), varied, document }
+    }
+
     /// The path, if it varies; `None` if it is in the file and does not.
     fn axis(&self, keys: &Keys<'_>, key: &str, name: &str, node: &Node) -> Result<Option<String>, ScenarioError> {
         if self.axes.iter().any(|axis| axis == name) {
@@ -140,7 +154,7 @@ impl Names<'_> {
         if figure.across == Across::Measure {
             return None;
         }
-        let left = self.axes.iter().find(|axis| !named.contains(axis))?;
+        let left = self.varied.iter().find(|axis| !named.contains(axis))?;
         Some(format!("does not say where '{left}' goes, which varies; name it as lines or panes, or give it one value"))
     }
 }
@@ -150,7 +164,7 @@ impl Names<'_> {
 /// # Errors
 /// Unknown keys, axes or measures.
 pub fn tables(document: &Table, axes: &[Axis], measures: &[String]) -> Result<Vec<TableSpec>, ScenarioError> {
-    let names = Names { axes: axes.iter().map(Axis::name).collect(), document };
+    let names = Names::of(axes, document);
     let Some(entry) = document.get("tables") else { return Ok(vec![default_table(&names.axes)]) };
     each(entry, "tables", |keys| {
         keys.only(&["rows", "columns", "show"])?;
@@ -180,7 +194,7 @@ pub fn figures(
     measures: &[String],
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<FigureSpec>, ScenarioError> {
-    let names = Names { axes: axes.iter().map(Axis::name).collect(), document };
+    let names = Names::of(axes, document);
     let Some(entry) = document.get("figures") else { return Ok(Vec::new()) };
     let mut seen: Vec<String> = Vec::new();
     each(entry, "figures", |keys| {
@@ -196,7 +210,7 @@ pub fn figures(
             return Err(keys.refuse("name", reason));
         }
         seen.push(name.clone());
-        let y = text("y", "y = \"of_ceiling\"")?;
+        let upwards = keys.required("y", "y = \"of_ceiling\"")?;
         let x = text("x", "x = \"links.air.loss\"")?;
         let across = match x.as_str() {
             TIME => Across::Time,
@@ -207,17 +221,41 @@ pub fn figures(
             Across::Time => ("level over time", levels::names(document, catalogue)),
             Across::Key | Across::Measure => ("measure", measures.to_vec()),
         };
-        if !known.contains(&y) {
-            return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
-        }
         let (lines, panes) = (names.only_axis(keys, "lines")?, names.only_axis(keys, "panes")?);
+        let (y, beside) = measures_upwards(keys, upwards, (what, &known), across == Across::Time && lines.is_none())?;
         let (curves, points) = (curves(keys, across)?, printed(keys, across)?);
-        let spec = FigureSpec { name, x, across, y, lines, panes, curves, points };
+        let spec = FigureSpec { name, x, across, y, beside, lines, panes, curves, points };
         match names.misfit(&spec) {
             None => Ok(spec),
             Some(reason) => Err(Problem::Figure { name: spec.name, reason }.at(keys.origin)),
         }
     })
+}
+
+/// Reads the `y` of a figure, which names one of `known`, or, where `may_be_several`, several of one unit.
+fn measures_upwards(
+    keys: &Keys<'_>,
+    entry: &Entry,
+    (what, known): (&'static str, &[String]),
+    may_be_several: bool,
+) -> Result<(String, Vec<String>), ScenarioError> {
+    let named = keys.texts(entry, "a measure, \"of_ceiling\"")?;
+    for (name, node) in &named {
+        if !known.contains(name) {
+            return Err(keys.no_such(what, name, "y", &node.origin, known.to_vec()));
+        }
+    }
+    let mut names = named.into_iter().map(|(name, _)| name);
+    let Some(first) = names.next() else { return Err(keys.bad(entry, "it names nothing that goes upwards")) };
+    let beside: Vec<String> = names.collect();
+    let unit = |name: &str| metric::title_and_unit(name).1;
+    match beside.iter().find(|name| unit(name) != unit(&first)) {
+        _ if !beside.is_empty() && !may_be_several => {
+            Err(keys.bad(entry, "several levels are a line each over time, without 'lines'"))
+        }
+        Some(other) => Err(keys.bad(entry, format!("'{first}' and '{other}' have different units"))),
+        None => Ok((first, beside)),
+    }
 }
 
 /// Reads the `curves` of a figure.

@@ -17,10 +17,7 @@ pub struct Measure {
 impl Measure {
     /// The metric, or level over time, called `name` in files.
     pub fn named(name: &str) -> Measure {
-        let (title, unit) = match metric::find(name) {
-            Some((metric, member)) => (metric.title_of(member), metric.unit),
-            None => level(name),
-        };
+        let (title, unit) = metric::title_and_unit(name);
         Measure { name: name.to_owned(), title, unit }
     }
 
@@ -44,25 +41,6 @@ impl Measure {
     pub fn write(&self, value: f64) -> String {
         self.unit.write(value)
     }
-}
-
-/// Title and unit of a level over time: a flow's, `links.air.forward.queue_bytes` or `schemes.router.held_bytes`.
-fn level(name: &str) -> (String, Unit) {
-    let count = Unit::Count("");
-    match name {
-        "acked_bytes" | "delivered_bytes" => return (name.replace('_', " "), Unit::Megabytes),
-        "cwnd_bytes" => return ("congestion window".into(), Unit::Kilobytes),
-        _ => {}
-    }
-    let owned = name.rsplit_once('.').and_then(|(owner, what)| {
-        let owner = owner.strip_prefix("links.").or_else(|| owner.strip_prefix("schemes."))?;
-        Some((owner, what))
-    });
-    let Some((owner, what)) = owned else { return (name.replace('_', " "), count) };
-    let units = [("_bytes", Unit::Kilobytes), ("_bps", Unit::Rate), ("_ns", Unit::Millis)];
-    let known = units.into_iter().find_map(|(suffix, unit)| Some((what.strip_suffix(suffix)?, unit)));
-    let (what, unit) = known.unwrap_or((what, count));
-    (format!("{} of {}", what.replace('_', " "), owner.replace('.', " ")), unit)
 }
 
 #[cfg(test)]

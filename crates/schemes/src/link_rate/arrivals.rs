@@ -4,7 +4,7 @@ use super::{Name, Report};
 use airtcp_core::{Duration, Instant};
 
 /// A report tells of so many packets and of so much time, or more: a message for each burst of a radio would see nothing but the
-/// burst. Swept: docs/field.md, "How often a report leaves".
+/// burst. Swept: docs/link-rate.md, "How often a report leaves".
 const PACKETS: u32 = 2;
 pub(super) const TIME: Duration = Duration::from_millis(10);
 /// After so many packets one is expected at the latest: a few may be lost, and earlier versions told of eight in one.

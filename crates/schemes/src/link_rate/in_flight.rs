@@ -5,7 +5,7 @@
 //! reported, the link has become slower than is believed: then less leaves until reports have come. So a rate that falls
 //! within a round trip leaves no longer queue than this window.
 //!
-//! docs/field.md has the sweep of windows, and beside it what a sender can do at best that knows all of the link's past.
+//! docs/link-rate.md has the sweep of windows, and beside it what a sender can do at best that knows all of the link's past.
 
 use super::departures::Sample;
 use super::part;

@@ -14,7 +14,7 @@ const RECENT: Duration = Duration::from_millis(100);
 /// Bytes that may be on a link that carries nothing: two packets, so that its rate is found again.
 const TWO_PACKETS: u64 = 2 * 1500;
 /// What is told is a mean, so the link is given a little more or less than it carries just then. What waits in it for that, beyond
-/// two packets, leaves within this time (swept in docs/field.md): if nothing took it away there would be ever more of it.
+/// two packets, leaves within this time (swept in docs/link-rate.md): if nothing took it away there would be ever more of it.
 const DRAINED: Duration = Duration::from_secs(1);
 /// What fits on the link leaves within this time, at no more than so many times its rate and no less than one part in so many.
 const FILLING: (Duration, u64, u64) = (Duration::from_millis(10), 2, 4);

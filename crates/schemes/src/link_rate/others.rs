@@ -8,7 +8,7 @@ use super::carried::Carried;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// Packets wait for more than so many times what is aimed at, for so long, and meanwhile what is carried fell by half. A radio
-/// fades for shorter. Swept, times and half: docs/field.md, "Somebody else on the same hop". The multiples are argued: beside
+/// fades for shorter. Swept, times and half: docs/link-rate.md, "When somebody else fills the hop". The multiples are argued: beside
 /// others that fill the link packets wait for many times the target, so twice that is soon sure, and once takes longer.
 const HIGH: [(u64, Duration); 2] = [(2, Duration::from_secs(1)), (1, Duration::from_secs(2))];
 /// What is aimed at grows with the time of a packet, and that with each share that is given up. This much counts: the time of a
@@ -19,7 +19,7 @@ const EMPTY: Duration = Duration::from_millis(500);
 /// How much less is carried then, in millionths; more where the rate changes anyway ([`Carried::has_fallen`]).
 const HALF: u64 = 500_000;
 /// It takes longer where the rate changes by more than so many millionths anyway, in proportion: such radios fade by half and more for a
-/// second or two. No more was seen where others did fill the link (docs/field.md, "Somebody else on the same hop").
+/// second or two. No more was seen where others did fill the link (docs/link-rate.md, "When somebody else fills the hop").
 const CALM: u64 = 170_000;
 /// If somebody else filled the link a short while ago, a third of the share is enough, for however short a time: a queue that is
 /// ours is gone by then. About what CUBIC gives up for one loss (RFC 9438: three tenths). Argued, not swept.
@@ -31,8 +31,8 @@ pub(super) const HOPELESS: (Duration, Duration) = (Duration::from_millis(100), D
 const APART: Duration = Duration::from_secs(1);
 /// A way gets longer no more often than that: satellites are handed over each 15 s. Argued, not swept.
 const LONGER: Duration = Duration::from_secs(5);
-/// A longer way that is found again so soon is the same one: a radio's fade is found twice within 60 ms. Swept: docs/field.md, "Somebody else on
-/// the same hop".
+/// A longer way that is found again so soon is the same one: a radio's fade is found twice within 60 ms. Swept: docs/link-rate.md, "When
+/// somebody else fills the hop".
 const SAME: Duration = Duration::from_millis(200);
 /// It takes so long until the queue is tried again, at first and, twice as long each time that it stays, at most. Each try costs
 /// a third of the share for some round trips: a few per cent of 4 s, and of 32 s nothing. Argued, not swept.

@@ -30,11 +30,11 @@ use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// The wait that is aimed at for a rate that varies, at most: half of what a call bears beside a link's own delay, or the time of so many packets,
-/// if that is longer. Packets swept: docs/field.md, "What is aimed at on slow links".
+/// if that is longer. Packets swept: docs/link-rate.md, "What is aimed at on slow links".
 const MOST_FOR_VARIATION: (Duration, u64) = (Duration::from_millis(10), 4);
 /// What waits above the target leaves within about this time: a hop's round trip, after which it is known whether it did.
 const DRAINING: Duration = Duration::from_millis(40);
-/// It leaves faster than that by so many times the part by which the rate changes anyway. Swept: docs/field.md, "What is aimed at on slow links".
+/// It leaves faster than that by so many times the part by which the rate changes anyway. Swept: docs/link-rate.md, "What is aimed at on slow links".
 const SWINGS: u64 = 2;
 /// The pace is never below this part of the rate, in millionths: without packets there are no reports.
 const LEAST_PACE: u64 = 100_000;

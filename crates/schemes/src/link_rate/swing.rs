@@ -5,7 +5,7 @@
 //! So where less is carried than is believed, and packets wait all the time, what they wait beyond what is aimed at
 //! is bit by bit expected to wait besides: the integral part of a controller. The link stays busy, with a shorter queue.
 //!
-//! [`SPAN`], [`SWINGS`], [`MADE_UP`] and [`FORGOTTEN`] are swept in docs/field.md, "A rate that swings within a round trip"; [`MOST`] and
+//! [`SPAN`], [`SWINGS`], [`MADE_UP`] and [`FORGOTTEN`] are swept in docs/link-rate.md, "Swings within a round trip"; [`MOST`] and
 //! [`MOST_GAP`] are argued.
 
 use super::{part, share};

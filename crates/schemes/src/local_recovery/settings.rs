@@ -14,7 +14,7 @@ parameters! {
         /// Follow what the link carries, which the packets themselves tell; if false, the link is given the rate, or without one whatever it takes.
         pub learn: bool = true, "ours";
         /// Most that may be in flight on the link, in percent of what it carries until a packet is reported, at the mean rate of the last 100 ms; 8 packets come on top. Beyond that a quarter of the rate leaves. 0 for no limit.
-        pub in_flight: u32 = 150, "ours; docs/field.md has the sweep";
+        pub in_flight: u32 = 150, "ours; docs/link-rate.md has the sweep";
         /// Give the link what it will carry in the coming round trip of the hop, where the world tells, as the simulator does of links whose rate varies: for comparisons.
         pub oracle: bool = false, "ours";
         /// Most that may be on the link, in percent of what it could carry in a round trip of the hop, and two packets, if the world tells exactly what happened on the link until a round trip ago, as the simulator does of links whose rate varies: for comparisons.
