@@ -20,7 +20,8 @@ import sequence
 SITE = Path(__file__).resolve().parent
 TREE = SITE.parent
 FENCE = re.compile(r"(^ *```.*?^ *```[ \t]*$)", re.M | re.S)
-LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+# Not an image, `![...](...)`.
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 MARK = re.compile(r"<!-- (README|picture|contents|crates)(?:: (.*?))? -->")
 
 
@@ -41,6 +42,7 @@ def main():
         place = source / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
+    shutil.copytree(TREE / "docs/figures", source / "docs/figures")
     shutil.rmtree(given.output, ignore_errors=True)
     # A link that leads nowhere and a page that no list has are warnings, and warnings are errors.
     sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-c", SITE, "-d", TREE / "target/site-doctrees"]
