@@ -90,8 +90,9 @@ fn queues_levels_and_flows_are_drawn_as_they_were_sampled() {
 #[test]
 fn what_gateways_believe_stands_beside_what_the_link_had() {
     let file = FILE[..FILE.find("[[figures]]").unwrap()].replace("\"10Mbit\"", "[\"10Mbit\", \"4Mbit from 1s\"]");
-    let scenario =
-        read(&file.replace("kind = \"fast-tcp\"", "kind = \"gsnoop\"").replace("watch = \"link\"", "")).unwrap();
+    let file = file.replace("kind = \"fast-tcp\"", "kind = \"gsnoop\"").replace("watch = \"link\"", "");
+    let figure = "[[figures]]\nname = \"rates\"\nx = \"time\"\ny = [\"links.air.forward.rate_bps\", \"schemes.router.a.rate_bps\"]\npanes = \"cases.scheme\"";
+    let scenario = read(&format!("{file}{figure}")).unwrap();
     let results = run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
     assert!(results.failures().is_empty());
     let text = summary::to_text(&Series::of(&results));
@@ -111,6 +112,11 @@ fn what_gateways_believe_stands_beside_what_the_link_had() {
     assert_eq!(near.columns.keys().collect::<Vec<_>>(), ["at_ms", "rate_bps", "link_wait_us", "queue_bytes"]);
     assert!(near.columns.values().all(|column| column.len() == 200), "each 10 ms of 2 s");
     assert!(near.column("rate_bps")[199].abs_diff(4_000_000) < 600_000, "{}", near.column("rate_bps")[199]);
+    let figure = Figure::of(&scenario, &scenario.figures[0], &Summary::of(&results, "results/levels/sim"), &series);
+    let drawn = |pane: usize, line: usize| figure.panes[pane].lines[line].points.iter().map(|point| point.y as u64);
+    assert_eq!(figure.panes[0].lines.len(), 1, "nobody believes anything without gateways");
+    assert_eq!(drawn(1, 0).collect::<Vec<_>>(), gateways.links[0].column("rate_bps"));
+    assert_eq!(drawn(1, 1).collect::<Vec<_>>(), near.column("rate_bps"), "one box, not the sum of both");
     for runs in (0..2).map(|cell| results.outcomes(cell).unwrap()) {
         assert!(runs[1].link_rates.is_empty() && runs[1].beliefs.is_empty(), "one run of each cell is drawn");
     }

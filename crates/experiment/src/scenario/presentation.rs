@@ -248,11 +248,11 @@ fn measures_upwards(
     let mut names = named.into_iter().map(|(name, _)| name);
     let Some(first) = names.next() else { return Err(keys.bad(entry, "it names nothing that goes upwards")) };
     let beside: Vec<String> = names.collect();
+    if !beside.is_empty() && !may_be_several {
+        return Err(keys.bad(entry, "several levels are a line each over time, without 'lines'"));
+    }
     let unit = |name: &str| metric::title_and_unit(name).1;
     match beside.iter().find(|name| unit(name) != unit(&first)) {
-        _ if !beside.is_empty() && !may_be_several => {
-            Err(keys.bad(entry, "several levels are a line each over time, without 'lines'"))
-        }
         Some(other) => Err(keys.bad(entry, format!("'{first}' and '{other}' have different units"))),
         None => Ok((first, beside)),
     }
